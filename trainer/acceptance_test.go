@@ -82,7 +82,7 @@ func resume(t *testing.T, s *Session, meta Snapshot, tensors []Tensor, memories 
 	}
 }
 
-// With equal engines T_post is 0, and with a tolerance that nothing exceeds no step is taken back: in both the run is that of decoupled_ppo with the same cap.
+// With equal engines T_post is 0, and with a tolerance that nothing exceeds no step is taken back: in both cases the run equals a run of decoupled_ppo with the same cap.
 func TestAcceptanceOfEverything(t *testing.T) {
 	for _, mipu := range [][2]string{{"fp32", "tolerance: 0"}, {"fp8-w8a8", "tolerance: 1e12, final_tolerance: 1e12"}} {
 		run := func(loss string) (theta []float32, metrics []batch.Metric) {

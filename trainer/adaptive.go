@@ -97,7 +97,7 @@ func (f *promptSampler) appendAnswers(dst []byte) []byte {
 	return all.AppendState(dst)
 }
 
-// readAnswers reads what appendAnswers appended and returns what stands behind it.
+// readAnswers reads what appendAnswers appended and returns the rest.
 func (f *promptSampler) readAnswers(state []byte) ([]byte, error) {
 	if f.adaptive == nil {
 		return state, nil

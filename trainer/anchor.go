@@ -119,7 +119,7 @@ func (p *behaviour) mix(s *Session) error {
 }
 
 // ownRoutes leaves, of the routes that are replayed, those of a version. The record
-// has the routes of the pass that sampled the token behind a row. When the row was read
+// has the routes of the pass that sampled the token after a row. When the row was read
 // again, by this version, it may have visited others, and these are what the version's
 // tokens saw: its router chooses them again. Keys that were kept are along the record.
 func (p *behaviour) ownRoutes(version int32) {
@@ -148,7 +148,7 @@ func (p *behaviour) ownRoutes(version int32) {
 	}
 }
 
-// engineAndLag measures the two parts of the mismatch apart.
+// engineAndLag measures the two parts of the mismatch separately.
 func (s *Session) engineAndLag() error {
 	engine, lag := metrics.Parts(&s.batch)
 	s.metrics = lag.Part(engine.Part(s.metrics, "engine"), "lag")

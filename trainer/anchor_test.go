@@ -11,8 +11,8 @@ import (
 	"driftlab/trainer/method/loss"
 )
 
-// With equal engines pi_v is mu, bit for bit, whatever the age of the rollouts:
-// the whole gap is that of the age.
+// With equal engines pi_v is mu, bit for bit, whatever the staleness of the rollouts:
+// the whole gap comes from staleness.
 func TestEqualEnginesHaveNoEngineGap(t *testing.T) {
 	s := sessionOf(t, Options{}, "schedule={name: lag, k: 2}", "learner.optimizer.lr=1e-2", "rollout.top_p=1")
 	aged := false

@@ -150,7 +150,7 @@ func TestAnyCluster(t *testing.T) {
 	}
 }
 
-// history are the weights of a run, by the updates behind them.
+// history are the weights of a run, by the number of updates before them.
 type history map[int]*model.Params
 
 // keep takes the weights of the session as they are.

@@ -10,7 +10,7 @@ import (
 // beyond those that every run records: LogpRoll, LogpOld, Entropy, SumSquares and
 // the distributions of both engines, from which the exact gap is measured.
 type columns struct {
-	// dist and entropy are those of the current weights, at every gradient.
+	// dist and entropy are columns of the current weights, at every gradient.
 	dist, entropy bool
 	// router is the router's log-probs, of the old and of the current policy.
 	router bool

@@ -116,7 +116,7 @@ func (c *critic) values(dst []float64, b *batch.Batch, hidden []float32) []float
 }
 
 // fit takes the returns of the batch into account for the next step. The
-// features are those of the last call of values.
+// features come from the last call of values.
 func (c *critic) fit(b *batch.Batch) {
 	for i := range c.gram {
 		c.gram[i] *= criticMemory

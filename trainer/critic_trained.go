@@ -115,7 +115,7 @@ type valueTarget struct {
 	vocab           int
 }
 
-// value is that of the state of token n, and its derivative with respect to z.
+// value is the value of the state of token n, and its derivative with respect to z.
 func (v *valueTarget) value(dist []float32, n, vocab int) (value, slope float64) {
 	z := float64(dist[n*vocab]) - float64(dist[n*vocab+1])
 	if !v.recipe.Bounded {

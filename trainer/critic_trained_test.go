@@ -118,7 +118,7 @@ func TestTrainedCriticInSchedules(t *testing.T) {
 	}
 }
 
-// The prompt and the response of a chain decide what it is worth, and a critic of two layers does not work that out in 100 updates. It reads it
+// The prompt and the response of a chain decide its value, and a critic of two layers does not work that out in 100 updates. It reads it
 // off the probabilities of the tokens so far.
 func TestConfidenceExplainsReturns(t *testing.T) {
 	if !*exhaustive {

@@ -88,7 +88,7 @@ func TestTrainDump(t *testing.T) {
 				!slices.Equal(d.LogpVerifier, b.LogpVerifier[from:to]) || !slices.Equal(d.LogpLaw, b.LogpLaw[from:to]) || d.Draft[0] != int32(b.Draft[from])):
 				t.Errorf("%v, line %d: drafts of %+v", sets, i, d)
 			}
-			updates := 0 // behind the weights of logp_old, which lines of one update per step leave out
+			updates := 0 // before the weights of logp_old, which lines of one update per step leave out
 			if n := r.Learner.Updates(); n > 1 {
 				updates = n * (i / 16)
 			}

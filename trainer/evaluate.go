@@ -28,7 +28,7 @@ type PassRate struct {
 	Finished float64 `json:"finished"`
 }
 
-// Evaluation is a pass rate and what it is made of.
+// Evaluation is a pass rate and its parts.
 type Evaluation struct {
 	PassRate
 	// Prompts says of each prompt how hard it is and how often it was solved.
@@ -119,7 +119,7 @@ func (e *evaluator) begin(p *model.Params, prompts []task.Prompt, temperature fl
 	e.sampling.Temperature = temperature
 }
 
-// tryAll adds so many responses to every prompt, in parts: what is generated at a time is
+// tryAll adds the given number of responses to every prompt, in parts: what is generated at a time is
 // held in memory. It ends early with the context.
 func (e *evaluator) tryAll(ctx context.Context, samples int) error {
 	all := indices(len(e.prompts))
@@ -349,7 +349,7 @@ func (r *Evaluation) passAtK(metrics []batch.Metric) []batch.Metric {
 // lengthBins is how many equal parts of the length limit responses are sorted into.
 const lengthBins = 8
 
-// lengthBin is the part that a response of so many tokens belongs to: the first ends
+// lengthBin is the part that a response of the given length belongs to: the first ends
 // with an eighth of the limit.
 func lengthBin(tokens, limit int) int {
 	return min(max(tokens-1, 0)*lengthBins/limit, lengthBins-1)

@@ -42,7 +42,7 @@ func TestFusionOff(t *testing.T) {
 }
 
 // TestFusionActs samples from the mixture, less of it at every step, and records that
-// law: a ratio to it shows the gap that a ratio to the policy would hide.
+// distribution: a ratio to it shows the gap that a ratio to the policy would hide.
 func TestFusionActs(t *testing.T) {
 	s := sessionOf(t, Options{}, "rollout.fusion={with: "+trainertest.Model(t)+", alpha: 0.8, until: 4}", "loss=logit_fusion")
 	var alpha, tv, gap []float64

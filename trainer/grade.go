@@ -45,7 +45,7 @@ func (g *grader) grade(b *batch.Batch, prompts []task.Prompt) error {
 }
 
 // acted appends how much each of several parts of a reward did: its mean, on how many
-// responses it is not 0, and how far it tells the responses of a group apart, which
+// responses it is not 0, and how far it distinguishes the responses of a group, which
 // is all that an advantage sees of it. Parts of one name count together.
 func (g *grader) acted(metrics []batch.Metric, b *batch.Batch) []batch.Metric {
 	if len(g.parts) < 2 {

@@ -66,7 +66,7 @@ func TestGreedyOfMixedGroups(t *testing.T) {
 		t.Errorf("%d greedy responses for 4 groups", n)
 	}
 	want := map[int64]float64{}
-	for k, p := range g.prompts { // rewards that tell the prompts apart
+	for k, p := range g.prompts { // rewards that differ by prompt
 		g.batch.Reward[k] = float64(k)
 		want[p.ID] = float64(k)
 	}

@@ -10,7 +10,7 @@ import (
 	"driftlab/trainer/method/batch"
 )
 
-// TestInvariantScale leaves the function what it is: in fp32 exactly for a power
+// TestInvariantScale leaves the function unchanged: in fp32 exactly for a power
 // of two, else up to rounding. Updates then weigh more against the error of
 // quantised weights, by the factor. Reference: arXiv 2602.13953 (UAQ).
 func TestInvariantScale(t *testing.T) {

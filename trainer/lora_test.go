@@ -11,7 +11,7 @@ func lowRank(rollout, learner string, sets ...string) []string {
 		"learner.numerics={base: bf16, adapters: " + learner + "}", "learner.optimizer={lr: 0.05, weight_decay: 0}"}, sets...)
 }
 
-// Adapters that are merged in one engine and apart in the other open a gap at the first
+// Adapters that are merged in one engine and separate in the other open a gap at the first
 // update; the same way in both engines the gap is exactly zero at every step.
 func TestMergedAgainstUnmerged(t *testing.T) {
 	for _, rollout := range []string{"merged", "unmerged", "unmerged:fp32"} {

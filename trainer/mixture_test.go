@@ -58,7 +58,7 @@ func TestMixtureAnchor(t *testing.T) {
 }
 
 // Three responses of two tokens: one of each version and one of both. The anchor sums to
-// the log of their mean law, over all pairs of tokens it is a law, and what the policy
+// the log of their mean distribution, over all pairs of tokens it is a distribution, and what the policy
 // of one version weighs is at most 3.
 func TestMixtureIsTheMeanLaw(t *testing.T) {
 	const vocab = 3

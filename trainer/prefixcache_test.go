@@ -39,7 +39,7 @@ func TestStalePrefixesOpenAGap(t *testing.T) {
 	}
 }
 
-// Under frozen weights a cache that nobody empties is found again at every step, and the
+// Under frozen weights a cache that nothing empties is found again at every step, and the
 // gap is exactly the floor.
 func TestPrefixesOfFrozenWeights(t *testing.T) {
 	s := sessionOf(t, Options{}, cached("none", "learner.optimizer={lr: 1e-300, weight_decay: 0}")...)

@@ -130,7 +130,7 @@ func demonstrations(b *batch.Batch, t task.Task, n int, next func(dst []int32) (
 	}
 }
 
-// answers are right responses of a model, with their prompts: what it is fine-tuned on
+// answers are right responses of a model, with their prompts: the data for fine-tuning
 // by rejection sampling.
 type answers struct {
 	task      task.Task

@@ -107,7 +107,7 @@ func TestVarianceProxyIsLogged(t *testing.T) {
 	}
 }
 
-// With length_surge's reject the masks act from the step behind the surge on, and not before.
+// With length_surge's reject the masks act from the step after the surge on, and not before.
 func TestMasksWaitForTheSurge(t *testing.T) {
 	s := sessionOf(t, Options{}, "rollout.numerics=bf16", "correction.masks=[{name: token_mask, low: 0.999, high: 1.001}]",
 		"guards=[{name: length_surge, rule: ratio, factor: 1.01, warmup: 1, reject: true}]")

@@ -18,7 +18,7 @@ var releasedNames = map[string]string{
 }
 
 // TestReleased measures the gap with the routing released beside a run that
-// replays routes: at the first step, whose weights are those of a run without
+// replays routes: at the first step, whose weights equal those of a run without
 // replay, it is that run's gap, bit for bit; it is larger than the visible one;
 // and neither the weights nor any other figure notice.
 func TestReleased(t *testing.T) {

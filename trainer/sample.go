@@ -132,7 +132,7 @@ func (s *Session) share(step int, p task.Prompt) float64 {
 }
 
 // observeFusion appends how much of the other model there was in the step's responses,
-// and how far it moved the laws that their tokens were drawn by.
+// and how far it moved the distributions that their tokens were sampled from.
 func (s *Session) observeFusion() {
 	if s.recipe.Rollout.Fusion == nil {
 		return

@@ -32,8 +32,8 @@ type Memory struct {
 	Data []byte
 }
 
-// The names of the tensors: of the adapters where a recipe trains these, for all other
-// weights are those of the checkpoint.
+// The names of the tensors: of the adapters where a recipe trains these, for the checkpoint
+// has all other weights.
 const (
 	thetaTensor   = "theta"
 	firstTensor   = "adamw.first"

@@ -21,10 +21,10 @@ import (
 type speculation struct {
 	setting recipe.Speculative
 	params  *model.Params
-	version int // updates behind the newest weights it has learned from
+	version int // number of updates before the newest weights it has learned from
 	cost    float64
 	draft   int // tokens per pass at this step
-	// acceptance is that of the last step that drafted; known is false until the
+	// acceptance is the rate of the last step that drafted; known is false until the
 	// drafter as it is has drafted once.
 	acceptance float64
 	known      bool

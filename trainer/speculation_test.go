@@ -51,8 +51,8 @@ func TestStaleDrafter(t *testing.T) {
 	}
 }
 
-// TestInexactVerification shifts the sampling law, or the recorded log-prob, and
-// says by how much: the log-prob of the law makes the gap to the learner that of
+// TestInexactVerification shifts the sampling distribution, or the recorded log-prob.
+// Recording the log-prob of the distribution makes the gap to the learner the gap of
 // the shift, the verifier's hides it, the drafter's adds to it.
 func TestInexactVerification(t *testing.T) {
 	for _, c := range []struct {

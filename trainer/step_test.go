@@ -15,7 +15,7 @@ import (
 	"driftlab/trainer/method/loss"
 )
 
-// steps makes so many steps and calls see after each, with the step from 0.
+// steps makes n steps and calls see after each, with the step from 0.
 func steps(t testing.TB, s *Session, n int, see func(step int)) {
 	t.Helper()
 	for step := range n {
@@ -181,7 +181,7 @@ func TestReplay(t *testing.T) {
 		defer check.Close()
 		moved := false
 		s.objective.loss = &spy{inner: s.objective.loss, see: func(b *batch.Batch) {
-			// The gradient's log-probs are those of the weights as they are now,
+			// The gradient's log-probs equal the log-probs of the current weights,
 			// with the replayed routes.
 			var now batch.Scored
 			check.Publish(s.learner.Params(), 0)
@@ -203,7 +203,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestHeldOut keeps evaluation and training apart, by number and by text.
+// TestHeldOut keeps the prompts of evaluation and training disjoint, by number and by text.
 func TestHeldOut(t *testing.T) {
 	s := sessionOf(t, Options{}, "task.difficulty=[1, 1]", "eval.prompts=40")
 	ids, texts := map[int64]bool{}, map[string]bool{}

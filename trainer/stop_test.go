@@ -51,7 +51,7 @@ func runTo(t testing.TB, s *Session, step int, last string) {
 }
 
 // goesOn makes two runs, one of which is killed before the steps for which kill has a number of workers
-// other than 0, and goes on in new engines on so many: it must end with the bytes of the other, which is returned.
+// other than 0, and goes on in new engines on that many workers: it must end with the bytes of the other run, which is returned.
 func goesOn(t *testing.T, kill func(step int) (workers int), sets ...string) *Session {
 	t.Helper()
 	want, killed := sessionOf(t, Options{}, sets...), sessionOf(t, Options{}, sets...)

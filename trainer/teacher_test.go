@@ -71,7 +71,7 @@ func TestGuided(t *testing.T) {
 }
 
 // TestGuidance puts the teacher signal in the place of guided advantages and leaves
-// the others: apart it has mean 0 and deviation 1, scaled it keeps every sign, joint it
+// the others: separate it has mean 0 and deviation 1, scaled it keeps every sign, joint it
 // moves the others too.
 func TestGuidance(t *testing.T) {
 	dir := otherModel(t)

@@ -50,8 +50,8 @@ func TestToolRun(t *testing.T) {
 }
 
 // On a clock a tool takes its time: its request makes no step until it is answered, and
-// the slot waits. Where replies cost nothing the run is what it was before there were
-// costs of tools, and where nothing runs ahead of the learner they move the clock alone.
+// the slot waits. Where replies cost nothing the run is the same as
+// without costs of tools, and where nothing runs ahead of the learner they move the clock alone.
 func TestToolsOnTheClock(t *testing.T) {
 	run := func(schedule, costs string) *ran {
 		return mustRun(t, toolRecipe(t, "steps=3", "eval.every=0", "schedule="+schedule, "rollout.slots=3", "cluster={workers: 2, costs: "+costs+"}"), Options{})

@@ -64,7 +64,7 @@ func (t *totals) sum(name string, value float64) {
 }
 
 // appendTo appends the averages under verl's names. A name that dst has already
-// keeps its figure: actor/entropy is that of the whole batch when the step
+// keeps its figure: actor/entropy is the entropy of the whole batch when the step
 // begins, also where a term of the loss reports it.
 func (t *totals) appendTo(dst []batch.Metric) []batch.Metric {
 	dst = append(dst,

@@ -46,8 +46,8 @@ func (v *versions) at(version int) (int, *model.Params) {
 	return version, v.ring[version%len(v.ring)]
 }
 
-// weightsAt are the weights behind so many updates, which a token of the batch was
-// sampled with.
+// weightsAt are the weights after the given number of updates, with which a token of
+// the batch was sampled.
 func (s *Session) weightsAt(updates int) *model.Params {
 	if s.published != nil {
 		return s.published(updates).Params

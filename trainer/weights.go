@@ -123,7 +123,7 @@ func Check(r recipe.Recipe) error {
 	return err
 }
 
-// scaleInvariant divides the weights behind each layer's norms by s and
+// scaleInvariant divides the weights after each layer's norms by s and
 // multiplies the norms' gains by it. The function stays the same, up to rounding,
 // and exactly for a power of two. The error of quantised weights shrinks with
 // them, while an optimiser that normalises its steps moves them as far as before:
@@ -146,9 +146,9 @@ func scaleInvariant(p *model.Params, s float64) {
 	}
 }
 
-// Weights are those of a run at one moment.
+// Weights are the weights of a run at one moment.
 type Weights struct {
-	// Current are those of both engines, Calibrated the ones at which the scales of a
+	// Current are the weights of both engines, Calibrated the ones at which the scales of a
 	// static KV cache were last found, and Drafter the drafter's.
 	Current, Calibrated, Drafter *model.Params
 	// Prefixes are the ones that read the prompts in a shared prefix cache that no sync

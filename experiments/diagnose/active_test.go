@@ -18,7 +18,7 @@ import (
 func TestActive(t *testing.T) {
 	const tis = "rollout_is: token\nrollout_is_threshold: 1000\n"
 	made := map[int]*trial{}
-	one := func(in int) *trial { // the weight of one token in so many is off 1
+	one := func(in int) *trial { // the weight of one token in that many is not 1
 		if made[in] != nil {
 			return made[in]
 		}

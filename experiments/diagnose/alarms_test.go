@@ -56,7 +56,7 @@ func TestAlarmsOfAReport(t *testing.T) {
 	}
 }
 
-// A rule has the rates of the same metric, side and limit, and none where nobody measured them.
+// A rule has the rates of the same metric, side and limit, and no rates where none were measured.
 func TestAlarmRates(t *testing.T) {
 	m := new(stability.Alarms)
 	must.Do(t, json.Unmarshal([]byte(`{"rules":[

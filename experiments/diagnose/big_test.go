@@ -78,7 +78,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// nemoRows is a block of so many rows of NeMo-RL, and how long its longest is.
+// nemoRows is a block of n rows of NeMo-RL, and how long its longest is.
 func nemoRows(n int) (text []byte, longest int) {
 	r := rand.New(rand.NewPCG(2, 3))
 	for i := range n {
@@ -105,7 +105,7 @@ func nemoRows(n int) (text []byte, longest int) {
 
 var index = regexp.MustCompile(`"idx":([0-9]+)}`)
 
-// write puts so many copies of the block into a file, each row with a number of its own.
+// write puts the given number of copies of the block into a file, each row with a number of its own.
 func write(t *testing.T, name string, block []byte, copies int) string {
 	path := filepath.Join(t.TempDir(), name)
 	f := must.Get(os.Create(path))(t)

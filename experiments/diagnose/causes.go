@@ -330,7 +330,7 @@ const (
 	// nearlyAll and nearlyNone are shares of responses: nearly all, and nearly none.
 	nearlyAll, nearlyNone = 0.9, 0.1
 	// flatUpTo and growsFrom bound the slope of log size on the log of the updates since the onset: rounding has none,
-	// weights that stay behind move away about in proportion.
+	// stale weights move away about in proportion.
 	flatUpTo, growsFrom = 0.3, 0.5
 )
 

@@ -310,8 +310,8 @@ const (
 	unrelated        // they fit nowhere
 )
 
-// alignment is the place of a response, by how many tokens the rollout column is late, and how far apart its columns are as
-// they stand, and would be by chance.
+// alignment is the place of a response, by how many tokens the rollout column is late, and the distance of its columns as
+// they stand, and by chance.
 type alignment struct {
 	place       place
 	by          int
@@ -324,7 +324,7 @@ const (
 	// A column fits where its mean distance to the other is at most fits of that between any two of
 	// the response's values, and is unrelated from strange on. What is aligned may be as bad as atMost.
 	fits, atMost, chanceLike = 0.35, 0.5, 0.75
-	// informative is how far apart, in nats over the response, two unrelated columns must be.
+	// informative is the least distance, in nats over the response, of two unrelated columns.
 	informative = 4
 	// farthest is the longest shift that is looked for.
 	farthest = 3
@@ -502,7 +502,7 @@ func (v *view) beginsAtPrompt() bool {
 const misplaced = 0.01
 
 // wellFitted is the distance of aligned columns, over that by chance, up to which some responses are distinguished from the rest: where
-// a gap is so large that aligned ones hardly fit, some fit elsewhere by accident. byChance is how far apart unrelated ones are.
+// a gap is so large that aligned ones hardly fit, some fit elsewhere by accident. byChance is the distance of unrelated ones.
 const wellFitted, byChance = 0.25, 0.9
 
 // stood counts responses by how their columns stand.
@@ -576,8 +576,8 @@ func (c *sameTokens) judge(e *evidence) outcome {
 	case c.n[reversed] > c.n[unrelated]:
 		return fail(value, fmt.Sprintf("in %s one column is reversed: it fits the other from its end", ofResponses(odd, c.told)), "write both columns in the order of the tokens")
 	case c.apart[unrelated] < byChance*c.chance[unrelated]:
-		return pass(value, "") // far apart, and still not by chance: the gap is large
-	case 2*c.stale.off > c.stale.all: // columns of other tokens have a mean ratio above 1, and weights that are far apart do not
+		return pass(value, "") // a large distance, and still not by chance: the gap is large
+	case 2*c.stale.off > c.stale.all: // columns of other tokens have a mean ratio above 1, and weights at a large distance do not
 		return cannotTell(value, fmt.Sprintf("in %s the two columns fit no better than by chance: their weights are as old as recorded and far from the learner's, or the columns are of other tokens", ofResponses(odd, c.told)))
 	}
 	why := fmt.Sprintf("in %s the two columns are not of the same tokens: they fit no better than any two log-probs of the response, at no shift", ofResponses(odd, c.told))

@@ -21,7 +21,7 @@ import (
 // Fix is what a correction would do to these very tokens. Nothing is trained: the
 // figures are of weights and masks, not of what comes of them.
 type Fix struct {
-	// Name is the method's or the preset's, Kind what it is: weights, mask or preset.
+	// Name is the method's or the preset's, Kind is its kind: weights, mask or preset.
 	Name string `json:"name"`
 	Kind string `json:"kind"`
 	// Recipe is the correction section of a recipe.
@@ -701,7 +701,7 @@ func bounds(weights []float64, tries int) (low, high *Bound) {
 	return low, high
 }
 
-// rounding is how far weights are apart that are equal but for their last digits.
+// rounding is how much weights differ that are equal but for their last digits.
 const rounding = 1e-9
 
 func (p *LengthPart) count(w float64, masked bool) {

@@ -867,7 +867,7 @@ func (t *trial) order(k *known) Disagreement {
 // Active says whether the configured correction does anything: the rule of the
 // configuration, computed again on the tokens of the dump.
 type Active struct {
-	// Framework is whose configuration it is, and Fix what it is in a recipe, and does.
+	// Framework is the framework of the configuration, Fix the correction in a recipe, with its effect.
 	Framework string `json:"framework"`
 	Fix
 	// Configured says that it asks for a correction, Effective that these tokens are

@@ -103,7 +103,7 @@ func TestUnsyncedIsMended(t *testing.T) {
 	}
 }
 
-// Long responses and queues get sequence weights behind a mask, others token weights.
+// Long responses and queues get sequence weights after a mask, others token weights.
 func TestStalenessByLength(t *testing.T) {
 	for _, c := range []struct {
 		median float64
@@ -237,7 +237,7 @@ func TestHeavyTailByMaskedShare(t *testing.T) {
 	}
 }
 
-// The mode is that of the survey's recommendation: the clip of a bypass sees gap and update
+// The mode follows the survey's recommendation: the clip of a bypass sees gap and update
 // together.
 func TestMode(t *testing.T) {
 	for _, c := range []struct {

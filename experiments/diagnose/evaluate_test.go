@@ -86,7 +86,7 @@ func TestEvaluateEveryMethod(t *testing.T) {
 	}
 }
 
-// The weights are those of the definition, whatever the loss: of a mask within the loss, a clip to the rollout engine, a bound of
+// The weights follow the definition, whatever the loss: of a mask within the loss, a clip to the rollout engine, a bound of
 // CISPO with its low end at 1, truncated weights, a product over a response.
 func TestEvaluateWeights(t *testing.T) {
 	rows := keptOf(gradedRows())

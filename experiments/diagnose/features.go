@@ -568,7 +568,7 @@ func lagOf(r *reader.Row) int {
 	return max(0, learner-r.Head)
 }
 
-// learnerOf is the number of updates behind the learner's weights, -1 if unknown.
+// learnerOf is the number of updates before the learner's weights, -1 if unknown.
 func learnerOf(r *reader.Row) int {
 	switch {
 	case r.Step == reader.Unknown:
@@ -1285,9 +1285,9 @@ func shipped[T any](read func([]byte, any) error, text []byte) (t T) {
 	return t
 }
 
-// Signature is a feature of a gap next to what it is in simulated gaps of each cause.
+// Signature is a feature of a gap next to its ranges in simulated gaps of each cause.
 type Signature struct {
-	// Feature is its name among the features, About what it is.
+	// Feature is its name among the features, About its description.
 	Feature string  `json:"feature"`
 	About   string  `json:"about"`
 	Value   float64 `json:"value"`

@@ -116,7 +116,7 @@ func splittersOf(list []observation) (s splitters) {
 // truthsUpTo are the ends of the ranges of true shares.
 var truthsUpTo = [...]float64{0.02, 0.06, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.94, 0.98, 1}
 
-// acceptances are those of predicted shares, the least truth first. They rise with it.
+// acceptances are the ranges of predicted shares by range of true shares, the least truth first. They rise with the truth.
 func acceptances(predicted, truth []float64) (list []acceptance) {
 	for i, end := range truthsUpTo {
 		from := -1.0

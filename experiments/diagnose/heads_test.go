@@ -87,7 +87,7 @@ func (w headWorld) dump(seed uint64) (text string, exact float64) {
 	return b.String(), exact / float64(tokens)
 }
 
-// The divergence of whole heads is that of the distributions, and of a part of them no more; kept sets give the mean ratio that the learner must have; each way to
+// The divergence of whole heads equals that of the distributions, and the divergence of partial heads is no larger; kept sets give the mean ratio that the learner must have; each way to
 // renormalise one of the columns and not the other is named, as are sets of other tokens.
 func TestHeads(t *testing.T) {
 	shifted := func(key string) func(map[string]any, []float64) {

@@ -106,7 +106,7 @@ var layouts = []layout{
 	}, eight, 8},
 }
 
-// dump is a healthy one, of so many steps.
+// dump is a healthy dump of the given number of steps.
 func (l layout) dump(seed uint64, steps int) (rows []*reader.Row) {
 	r := rand.New(rand.NewPCG(seed, 48))
 	w := world{r, 0.03}
@@ -365,7 +365,7 @@ func TestManyResponses(t *testing.T) {
 	}
 }
 
-// Sums by step are bounded, and no token is lost, however far apart the steps are.
+// Sums by step are bounded, and no token is lost, whatever the distance of the steps.
 func TestManySteps(t *testing.T) {
 	for _, apart := range []int{1, 1 << 10} {
 		var b bySteps

@@ -178,7 +178,7 @@ func TestRecordedWrongly(t *testing.T) {
 	}
 }
 
-// routed records routes of two ranks: the rollout engine's change every so many rows, the learner's at every token.
+// routed records routes of two ranks: the rollout engine's change with every row if rows is 1, else at every token as the learner's do.
 func routed(i int, r *reader.Row, rows int) {
 	r.Routes = 2
 	r.Flips = make([]bool, len(r.Token))

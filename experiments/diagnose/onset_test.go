@@ -196,7 +196,7 @@ func measuredRows(t *testing.T, name string, sets ...string) (rows []*reader.Row
 	return rows
 }
 
-// Where the onset is that of several causes, or where a column is copied in some responses from the start, no fault is named.
+// Where several causes explain the onset, or where a column is copied in some responses from the start, no fault is named.
 func TestOnset(t *testing.T) {
 	row := func(step int, prompt uint64, lag int, d float64) *kept {
 		k := &kept{step: step, prompt: prompt, prompted: true, lag: lag}

@@ -69,7 +69,7 @@ func sources() []source {
 	return append(list, trained()...)
 }
 
-// tasks are those of the runs, as settings of a recipe.
+// tasks are the tasks of the runs, as settings of a recipe.
 var tasks = map[string][]string{
 	"chain":    {"checkpoint=chain-base", "task={name: chain, difficulty: [3, 8]}"},
 	"addition": {"checkpoint=addition-base", "task={name: addition, difficulty: [2, 4]}"},
@@ -120,7 +120,7 @@ func trained() []source {
 	return list
 }
 
-// run is a run from whose steps behind the given one the dump is taken.
+// run is a run from whose steps after the given one the dump is taken.
 func run(at observation, sets []string, after int) func(t *testing.T) (*Analysis, map[string]float64) {
 	return func(t *testing.T) (*Analysis, map[string]float64) {
 		late := dumped(t, at, sets, after)
@@ -131,7 +131,7 @@ func run(at observation, sets []string, after int) func(t *testing.T) (*Analysis
 	}
 }
 
-// dumped are the lines of a run's dump behind the given step: those that the folder has of it, or a run's.
+// dumped are the lines of a run's dump after the given step: read from the folder if it has them, else from a new run.
 func dumped(t *testing.T, at observation, sets []string, after int) (late [][]byte) {
 	kept := filepath.Join(*refit, "dumps", strings.TrimSuffix(fileName(at), ".json")+".jsonl.gz")
 	if text, err := os.ReadFile(kept); err == nil {
@@ -302,7 +302,7 @@ func fileName(o observation) string {
 	return strings.NewReplacer(" ", "", "{", "", "}", "", ":", "-", ",", "-", ";", "-", "+", "-").Replace(fmt.Sprintf("%s_%s_%s_%s_%d.json", o.From, o.Task, o.Case, cmp.Or(o.Replay, "x"), o.Seed))
 }
 
-// The shipped figures are those of the shipped observations, to the last digits, and are right as
+// The shipped figures equal the fit of the shipped observations, to the last digits, and are right as
 // often as they say.
 func TestReference(t *testing.T) {
 	r := fit(t, observed(t))

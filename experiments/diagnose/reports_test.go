@@ -93,7 +93,7 @@ func TestPractitionerReports(t *testing.T) {
 
 var dumpFile = regexp.MustCompile(`\.(jsonl|pt|pkl|parquet)(\.gz|\.zst)?$`)
 
-// diagnosedReport is the analysis of a case with its first lines, and with all findings behind them, in lower case.
+// diagnosedReport is the analysis of a case with its first lines, and with all findings after them, in lower case.
 func diagnosedReport(t *testing.T, c practitionerReport) (r diagnose.Report, first, all string) {
 	t.Helper()
 	dir := filepath.Join("testdata", "reports", c.folder)

@@ -9,7 +9,7 @@ import (
 	"driftlab/experiments/diagnose/reader"
 )
 
-// sumOf is that of a column.
+// sumOf is the sum of a column.
 func sumOf(x []float64) (sum float64) {
 	for _, v := range x {
 		sum += v
@@ -125,7 +125,7 @@ func TestRowFaults(t *testing.T) {
 	}
 }
 
-// Swapped columns are told by the column whose law was sampled from, wherever the gap is large enough to show it.
+// Swapped columns are recognised by the column whose distribution was sampled from, wherever the gap is large enough to show it.
 func TestSwapped(t *testing.T) {
 	found := 0
 	for seed := range uint64(10) {

@@ -134,7 +134,7 @@ func TestStructuredGap(t *testing.T) {
 }
 
 // Tokens that one side alone is certain of tell a support from a temperature. The gap
-// is that of a temperature here, so that it is structured with few of them, too.
+// comes from a temperature here, so that it is structured with few of them, too.
 func TestSupport(t *testing.T) {
 	for _, c := range []struct {
 		name                     string
@@ -208,7 +208,7 @@ func TestSamePrefix(t *testing.T) {
 	}
 }
 
-// A fault of one environment is found there, and what comes behind a fault is
+// A fault of one environment is found there, and what comes after a fault is
 // conditional where tokens are shared, and nowhere else.
 func TestScopes(t *testing.T) {
 	rows := rowsOf(4, 0.03, 60, 60)

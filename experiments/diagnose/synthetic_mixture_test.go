@@ -25,7 +25,7 @@ func Mixture(pair [2]string, part float64, seed uint64) SyntheticDump {
 			d.flips(&w)
 		case staleness:
 			d.lag(&w)
-			w.Push = 0 // a part along the advantage belongs to nobody
+			w.Push = 0 // a part along the advantage belongs to no cause
 		}
 	}
 	for range towards {

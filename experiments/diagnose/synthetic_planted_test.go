@@ -193,7 +193,7 @@ func (m *maker) row(step, group, number int) *reader.Row {
 	return row
 }
 
-// place draws the candidates of a position, their law and what is off.
+// place draws the candidates of a position, their distribution and what is off.
 func (m *maker) place(on bool, lag float64) {
 	kind := m.r.Float64()
 	n := few
@@ -305,7 +305,7 @@ func (m *maker) law() {
 	}
 }
 
-// draw is a candidate by the law.
+// draw is a candidate sampled from the distribution.
 func (m *maker) draw() int {
 	at, last := m.r.Float64(), 0
 	for i, p := range m.p {

@@ -8,7 +8,7 @@ import (
 
 // Case is a kind of gap, whose sizes Draw chooses at random.
 type Case struct {
-	// Name is the case's, Cause what it is taken for.
+	// Name is the case's, Cause the cause that it counts as.
 	Name, Cause string
 	// Mixed says that two causes have a part of it.
 	Mixed bool

@@ -19,7 +19,7 @@ func logOdds(p float64) float64 { return math.Log(p / (1 - p)) }
 
 func logistic(z float64) float64 { return 1 / (1 + math.Exp(-z)) }
 
-// row is a response of n tokens behind a prompt of four.
+// row is a response of n tokens after a prompt of four.
 func (w world) row(n int) *reader.Row {
 	r := &reader.Row{Step: 5, Index: reader.Unknown, Group: reader.Unknown, Head: reader.Unknown, Tail: reader.Unknown,
 		Reward: math.NaN(), Temperature: math.NaN(), TopP: math.NaN(), Prompt: []int32{1, 2, 3, int32(w.r.IntN(1 << 20))},
@@ -46,7 +46,7 @@ func rowsOf(seed uint64, sigma float64, count, n int) []*reader.Row {
 	return list
 }
 
-// report is that of rows of a single file.
+// report is the report of rows of a single file.
 func report(o Options, rows []*reader.Row) Report { return analysed(o, rows).judgement() }
 
 // analysed has taken in rows of a single file.
@@ -84,7 +84,7 @@ func tokens(rows []*reader.Row, change func(n int, roll, old *float64)) {
 	}
 }
 
-// every does something to one token of so many.
+// every changes one token in k.
 func every(k int, rows []*reader.Row, change func(roll, old *float64)) {
 	tokens(rows, func(n int, roll, old *float64) {
 		if n%k == 0 {
@@ -93,7 +93,7 @@ func every(k int, rows []*reader.Row, change func(roll, old *float64)) {
 	})
 }
 
-// moved is a column by so many tokens later.
+// moved is a column, shifted later by the given number of tokens.
 func moved(x []float64, by int) []float64 {
 	y := slices.Clone(x)
 	for i := range x {
@@ -104,7 +104,7 @@ func moved(x []float64, by int) []float64 {
 	return y
 }
 
-// base is a temperature of a two-token law: its log-prob at 1/t.
+// sharpened is the log-prob in a distribution over two tokens at temperature 1/by.
 func sharpened(logp, by float64) float64 {
 	return math.Log(logistic(by * logOdds(math.Exp(logp))))
 }

@@ -23,7 +23,7 @@ func (b *book) prompt(sample int) task.Prompt {
 	return b.prompts[sample%b.batch]
 }
 
-// random names the random numbers of a response, of so many to its prompt.
+// random names the random numbers of a response, one of width responses to its prompt.
 func (b *book) random(sample, response, width int) (seed, id uint64) {
 	return b.seed + uint64(sample/b.batch)<<32, stream.ID(stream.Sampling, sample%b.batch*width+response)
 }

@@ -120,13 +120,13 @@ func (c *Cluster) Core() *schedule.Core { return c.core }
 // Config is the cluster as the scheduler has it.
 func (c *Cluster) Config() schedule.Config { return c.recipe.Clock() }
 
-// MeanLength is that of all responses that have ended, in tokens; 0 before.
+// MeanLength is the mean length of all responses that have ended, in tokens; 0 before.
 func (c *Cluster) MeanLength() float64 { return float64(c.endedTokens) / float64(max(c.ended, 1)) }
 
 // Newest is the version published last.
 func (c *Cluster) Newest() *Version { return c.versions.newest() }
 
-// After is the version behind so many updates, nil if it is not kept.
+// After is the version after the given number of updates, nil if it is not kept.
 func (c *Cluster) After(updates int) *Version { return c.versions.after(updates) }
 
 // remembered is the number of versions before the published one that are still on
@@ -135,7 +135,7 @@ const remembered = 8
 
 // Next samples until the learner is to make an update, and fills dst with what it
 // is to train, with a prompt per response. The weights are the learner's as
-// they are, behind so many updates: what is published on the way.
+// they are, after the given number of updates: what is published on the way.
 func (c *Cluster) Next(dst *column.Sampled, p *model.Params, updates int) ([]task.Prompt, error) {
 	for {
 		if prompts, err := c.Advance(dst, p, updates); prompts != nil || err != nil {

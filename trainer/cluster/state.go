@@ -126,7 +126,7 @@ func appendInts(dst []byte, values ...int) []byte {
 
 func appendBytes(dst, data []byte) []byte { return append(appendInts(dst, len(data)), data...) }
 
-// reader takes a state apart. Once broken it gives zeroes, and no bytes.
+// reader decodes a state. Once broken it gives zeroes, and no bytes.
 type reader struct {
 	rest   []byte
 	broken bool

@@ -10,7 +10,7 @@ import (
 
 // Version is published weights.
 type Version struct {
-	// Published is the scheduler's number of it, Updates the learner's updates behind it.
+	// Published is the scheduler's number of it, Updates the number of the learner's updates before it.
 	Published, Updates int
 	Params             *model.Params
 	weights            *engine.Weights // in the rollout engines' formats
@@ -46,7 +46,7 @@ func (v *versions) publish(p *model.Params, published, updates int) {
 	v.kept = append(v.kept, Version{published, updates, p.Clone(), w, missed})
 }
 
-// after is the version behind so many updates, nil if it is gone.
+// after is the version after the given number of updates, nil if it is gone.
 func (v *versions) after(updates int) *Version {
 	i := slices.IndexFunc(v.kept, func(x Version) bool { return x.Updates == updates })
 	if i < 0 {
@@ -55,8 +55,8 @@ func (v *versions) after(updates int) *Version {
 	return &v.kept[i]
 }
 
-// weights are those behind so many updates whose oldest tensors are behind so many, nil if
-// they are gone.
+// weights are the weights after the given number of updates whose oldest tensors are from
+// after actual updates, nil if they are gone.
 func (v *versions) weights(updates, actual int) *engine.Weights {
 	for i := range v.kept {
 		for _, w := range []*engine.Weights{v.kept[i].weights, v.kept[i].missed} {

@@ -6,7 +6,7 @@ import (
 	"driftlab/trainer/recipe"
 )
 
-// Prompts are those of a run, step by step: drawn from the task, or from a pool
+// Prompts are the prompts of a run, step by step: drawn from the task, or from a pool
 // where the recipe has one.
 type Prompts struct {
 	// Task makes them.
@@ -79,7 +79,7 @@ func (p *Prompts) Epoch(step, n int) (epoch, left float64) {
 	return float64((step-since)*n) / float64(len(of)), float64(len(of)) / float64(len(p.pool))
 }
 
-// place is the i-th of an epoch's order of so many prompts.
+// place is the i-th entry of an epoch's permutation of n prompts (n is of).
 func (p *Prompts) place(epoch, i, of int) int {
 	if p.epoch != epoch || p.of != of {
 		p.epoch, p.of, p.order = epoch, of, stream.New(p.seed, stream.Pool, 1+epoch).Perm(of)

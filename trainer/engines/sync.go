@@ -80,7 +80,7 @@ func (s *Sync) AppendState(dst []byte) []byte {
 	return append(binary.LittleEndian.AppendUint64(dst, uint64(len(state))), state...)
 }
 
-// SetState takes what AppendState appended, and returns what stands behind it.
+// SetState takes what AppendState appended, and returns the rest.
 func (s *Sync) SetState(state []byte) (rest []byte, err error) {
 	if s == nil {
 		return state, nil

@@ -4,7 +4,7 @@
 //
 // Two values are to be had. By completions, a prefix is worth the share of responses
 // sampled from it on that are correct (VinePPO, arXiv:2410.01679): no bias, K times
-// the tokens. By likelihood, it is worth the log-prob of the true answer behind the
+// the tokens. By likelihood, it is worth the log-prob of the true answer after the
 // prefix and a few words that ask for it: one short pass, and the value of another
 // policy than the one that goes on, namely one that answers at once.
 //

@@ -28,17 +28,17 @@ type Valuer struct {
 	response []int32
 }
 
-// prefix is the beginning of a response: so many tokens.
+// prefix is the beginning of a response, with its length in tokens.
 type prefix struct{ response, tokens int }
 
 // Cost is what values took, in tokens that went through a model.
 type Cost struct {
 	// Prefixes is how many were valued.
 	Prefixes int
-	// New are the tokens behind the prefixes: those that force the answer and the answer,
+	// New are the tokens after the prefixes: those that force the answer and the answer,
 	// or the completions.
 	New int
-	// Read are those of the prefixes, prompts included: what an engine reads that does not
+	// Read are the tokens of the prefixes, prompts included: what an engine reads that does not
 	// have them in its cache.
 	Read int
 }

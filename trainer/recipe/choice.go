@@ -20,7 +20,7 @@ import (
 // Choice is a method chosen from a registry, with its parameters. In YAML it
 // is {name: ppo_clip, eps_low: 0.2}; parameters that are not given take the
 // method's defaults, and the name alone is short for all of them. Parameters alone
-// are those of the method that the recipe has by default, if it takes them.
+// belong to the method that the recipe has by default, if it takes them.
 type Choice[T any] struct {
 	// Name is the registry's own name for the method, never an alias.
 	Name string

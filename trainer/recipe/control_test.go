@@ -2,7 +2,7 @@ package recipe
 
 import "testing"
 
-// TestControl holds a corrected recipe and its control apart by the correction
+// TestControl checks that a corrected recipe and its control differ by the correction
 // that the name says, and by nothing else.
 func TestControl(t *testing.T) {
 	control := loaded(t, "fp8-uncorrected", "name=fp8-token-tis", "correction.weights={name: token_tis, cap: 2}")

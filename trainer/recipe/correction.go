@@ -156,7 +156,7 @@ func (r Recipe) Mode() correction.Mode {
 	return correction.Decoupled
 }
 
-// Decay is that of an anchor that is a moving average.
+// Decay is the decay of an anchor that is a moving average.
 func (r Recipe) Decay() float64 {
 	if r.AnchorDecay != nil {
 		return *r.AnchorDecay

@@ -34,7 +34,7 @@ type reader interface {
 // starter is implemented by sections with starting values that tags cannot say.
 type starter interface{ start() }
 
-// newSection returns a pointer to a value of the type with what it is before anything
+// newSection returns a pointer to a value of the type as it stands before anything
 // is read into it: the defaults of its tags.
 func newSection(t reflect.Type) reflect.Value {
 	p := reflect.New(t)

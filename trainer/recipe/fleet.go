@@ -27,7 +27,7 @@ type Noise struct {
 	Stages int     `yaml:"stages" default:"10" range:"[2,2^24]"`
 }
 
-// Sigma is the standard deviation at a step of so many, from 0.
+// Sigma is the standard deviation at a step, counted from 0, of a run of the given number of steps.
 func (n Noise) Sigma(step, steps int) float64 {
 	if n.Start == 0 {
 		return 0

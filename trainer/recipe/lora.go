@@ -14,7 +14,7 @@ type LoRA struct {
 	Targets []string `yaml:"targets"`
 }
 
-// loraTargets are those of an empty list.
+// loraTargets are the targets that an empty list stands for.
 var loraTargets = []string{"attention", "experts"}
 
 // Adapts reports whether the matrix of a checkpoint's name has an adapter.

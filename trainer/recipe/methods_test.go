@@ -73,7 +73,7 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// TestJSON holds the JSON form of a recipe against what it was made from.
+// TestJSON compares the JSON form of a recipe with the recipe.
 func TestJSON(t *testing.T) {
 	r := loaded(t, "fp8-rollout-token-tis", "name=a", "correction.weights.cap=.inf", `checkpoint="x\"y"`)
 	var back map[string]any

@@ -13,7 +13,7 @@ import (
 // itself from a Node.
 
 // Decode reads a text as exactly one YAML document into a struct with yaml tags.
-// what says what it is, in a word: sweep. The error is Faults, all of them.
+// what names the kind of document, in a word: sweep. The error is Faults, all of them.
 func Decode(what, file string, text []byte, into any) error {
 	doc, err := readTreeOf(what, file, text)
 	if err != nil {
@@ -100,7 +100,7 @@ type Field struct {
 	Node
 }
 
-// Fields are those of a mapping, in order; none may come twice.
+// Fields are the fields of a mapping, in order; none may come twice.
 func (n Node) Fields() []Field {
 	if !n.Mapping() {
 		n.Expected("a mapping")

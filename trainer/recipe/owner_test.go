@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestParameterWithoutMethod: parameters alone are those of the default method where it
+// TestParameterWithoutMethod: parameters alone belong to the default method where it
 // takes them; else the error says the line that works, and that line does.
 func TestParameterWithoutMethod(t *testing.T) {
 	bare := filepath.Join(t.TempDir(), "bare.yaml")

@@ -77,7 +77,7 @@ func (c *checker) counts(r Recipe) {
 	}
 }
 
-// kinds checks what estimators that keep the kinds of reward apart find there.
+// kinds checks what estimators that keep the kinds of reward separate find there.
 func (c *checker) kinds(r Recipe) {
 	name := r.Advantage.Name
 	in := loss.InLoss

@@ -90,7 +90,7 @@ func (doc *document) recipe() (Recipe, error) {
 	return r, nil
 }
 
-// modelConfig keeps two things apart: no section at all, which leaves the zero
+// modelConfig distinguishes two things: no section at all, which leaves the zero
 // Config, and one that says experts: 0 and nothing else.
 func (d *decoder) modelConfig(n *yaml.Node, path string, c *model.Config) {
 	*c = model.Config{Experts: model.Default().Experts}

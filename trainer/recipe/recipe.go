@@ -142,7 +142,7 @@ type Pretrain struct {
 	Rejection *Rejection `yaml:"rejection"`
 }
 
-// Rejection is rejection sampling: what a checkpoint answers right is what it is trained on.
+// Rejection is rejection sampling: the right answers of a checkpoint are the training data.
 type Rejection struct {
 	From    string `yaml:"from"`
 	Prompts int    `yaml:"prompts" default:"512" range:"[1,2^16]"`

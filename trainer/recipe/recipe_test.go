@@ -58,7 +58,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestModelSection tells no section, the dense variant and the default apart.
+// TestModelSection distinguishes no section, the dense variant and the default.
 func TestModelSection(t *testing.T) {
 	for _, tc := range []struct {
 		text string

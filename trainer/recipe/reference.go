@@ -19,7 +19,7 @@ type FieldReference struct {
 	Path string `json:"path"`
 	// Default is its value when it is not given, as YAML; empty for a section.
 	Default string `json:"default"`
-	// Doc says what it is.
+	// Doc describes the field.
 	Doc string `json:"doc"`
 }
 
@@ -109,7 +109,7 @@ func LookUp(path string) []FieldReference {
 	return found
 }
 
-// String is the field with its default and what it is, over several lines.
+// String is the field with its default and its description, over several lines.
 func (f FieldReference) String() string {
 	head := f.Path
 	if f.Default != "" {

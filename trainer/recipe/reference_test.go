@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Every field that a recipe can name is in the reference, with what it is.
+// Every field that a recipe can name is in the reference, with a description.
 func TestReference(t *testing.T) {
 	var listed []string
 	for _, f := range Reference() {

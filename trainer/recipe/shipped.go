@@ -48,7 +48,7 @@ func shippedText(name string) ([]byte, bool) {
 // Arm is an ablation of a shipped recipe: what it leaves out or swaps. It is named
 // recipe@arm wherever a recipe is named, and its run recipe-arm.
 type Arm struct {
-	// Name is what comes behind the @.
+	// Name is what comes after the @.
 	Name string `json:"name"`
 	// Sets are its changes, in the form of --set.
 	Sets []string `json:"sets"`

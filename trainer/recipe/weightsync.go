@@ -62,7 +62,7 @@ func (w *WeightSync) Keeps() int {
 	return w.From - 1
 }
 
-// StaleWorkers is how many of so many workers miss tensors.
+// StaleWorkers is how many workers miss tensors, of the given number of workers.
 func (w *WeightSync) StaleWorkers(workers int) int {
 	return int(float64(w.Workers*float64(workers)) + 0.5)
 }

@@ -34,7 +34,7 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// Rows come in their order, and none behind an error of the visitor.
+// Rows come in their order, and none after an error of the visitor.
 func TestOrder(t *testing.T) {
 	var text strings.Builder
 	for i := range 200 {

@@ -5,7 +5,7 @@
 //		...                        // one response; the row is reused
 //		return nil
 //	})
-//	about.Format, about.Damage     // what it was, and what of it is broken
+//	about.Format, about.Damage     // its format, and what of it is broken
 //
 // The first bytes of a file and the keys of its first complete row tell its format, never its name. formats.yaml has the table of
 // formats: their keys, what tells them, and how their columns are laid out. A response of any format is filled by one mechanism, fill

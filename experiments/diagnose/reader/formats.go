@@ -28,7 +28,7 @@ type Format struct {
 	Parts map[string]Keys
 	// Unique are the keys whose values together a file has once.
 	Unique []string
-	// Layout is that of an object of a line, one of layouts.
+	// Layout is the layout of an object of a line, one of layouts.
 	Layout string
 	// Notes are what a reader of the figures must know.
 	Notes []string
@@ -572,7 +572,7 @@ type Row struct {
 	// Recurrent and Indexed are Old once more, with one thing as it is in the rollout engine: linear attention computed
 	// token by token, and the positions that its index of sparse attention chose.
 	Recurrent, Indexed []float64
-	// Advantage, Version (the updates behind the weights that sampled) and KeptMass (of the
+	// Advantage, Version (the updates before the weights that sampled) and KeptMass (of the
 	// sampling support) are per token.
 	Advantage []float64
 	Version   []int32
@@ -591,7 +591,7 @@ type Row struct {
 
 	// Head and Tail are the least and the greatest version of the response.
 	Head, Tail int
-	// Learner is the number of updates behind Old, 0 where it is the number of the steps before.
+	// Learner is the number of updates before the weights of Old, 0 where it is the number of the steps before.
 	Learner int
 	// Messages is how many messages the conversation has, 0 if unknown.
 	Messages int

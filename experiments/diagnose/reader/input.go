@@ -216,7 +216,7 @@ const (
 	rowKeys = 1 << 20
 	// probed is how many bytes are read before the first complete row must have ended.
 	probed = 192 << 20
-	// From expandedBytes on, a compressed stream may not be more than expansion times as long as what it was made of. Rows of
+	// From expandedBytes on, what a compressed stream expands to may be at most expansion times as long as it. Rows of
 	// log-probs shrink to a tenth, and the zeros of a padded row to a thousandth: a row of 32,768 places with 500 tokens in
 	// it shrinks to a fiftieth.
 	expandedBytes = 64 << 20

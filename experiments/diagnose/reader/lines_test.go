@@ -307,7 +307,7 @@ func TestLongRows(t *testing.T) {
 	}
 }
 
-// The updates behind the learner's log-probs are read where a line has them.
+// The number of updates before the learner's weights is read where a line has it.
 func TestLearnerVersion(t *testing.T) {
 	for text, want := range map[string]int{`"learner_version":16,`: 16, "": 0} {
 		rows, _, err := readText(`{`+text+`"logp_rollout":[-1],"logp_old":[-1],"run":"","step":2,"sample":0,"version":[12]}`, "")

@@ -37,7 +37,7 @@ func TestNamesOfTrainers(t *testing.T) {
 	}
 }
 
-// Tokens and prompts of whole sequences are cut apart, in memory of their own.
+// Tokens and prompts of whole sequences are split, in memory of their own.
 func TestWholeSequences(t *testing.T) {
 	var got [][]int32
 	text := `{"train_token_ids":[5,6,7,8],"rollout_log_probs":[-1,-2]}` + "\n" + `{"train_token_ids":[9,7],"prompt_ids":[1,2,3],"rollout_log_probs":[-1,-2]}`

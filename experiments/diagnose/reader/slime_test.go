@@ -63,7 +63,7 @@ type opened struct{ *bytes.Reader }
 // Close implements io.Closer.
 func (opened) Close() error { return nil }
 
-// slime's train_data has no versions: they are those of rollout_data beside it, sample by sample.
+// slime's train_data has no versions: they come from rollout_data next to it, sample by sample.
 func TestSlimeJoinsRolloutData(t *testing.T) {
 	sample := func(index int, versions ...any) any {
 		return pairs{"tokens", []any{7, 8, 9}, "response_length", 2, "rollout_log_probs", []any{-0.5, -0.25}, "index", index, "weight_versions", versions}

@@ -393,7 +393,7 @@ func (d *dictionary) get(key string) any {
 }
 
 // unpickler builds the value of a pickle. It executes nothing: a global is a name,
-// and what it is applied to stays as it is.
+// and its arguments stay as they are.
 type unpickler struct {
 	in     *bufio.Reader
 	at     io.ReaderAt
@@ -558,7 +558,7 @@ func long(b []byte) any {
 	return f
 }
 
-// What an instruction takes before it acts: a number of so many bytes that follow it, so many values of the stack, or those above
+// What an instruction takes before it acts: a number of n bytes that follow it, n values of the stack, or those above
 // the last mark.
 var (
 	numberAfter = [256]int64{0x80: 1, 0x95: 8, 'J': 4, 'K': 1, 'M': 2, 'G': 8, 0x8a: 1, 0x8b: 4, 'X': 4, 0x8c: 1, 0x8d: 8, 'U': 1, 'T': 4,

@@ -148,7 +148,7 @@ type unpacker struct {
 	most int // of a micro batch
 }
 
-// packed is the beginning of a value: what it is, and its length or its number.
+// packed is the beginning of a value: its kind, and its length or its number.
 type packed struct {
 	kind byte // of kinds
 	n    int64

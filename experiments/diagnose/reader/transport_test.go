@@ -70,7 +70,7 @@ func microBatch(more ...any) []any {
 var transported = msgpack([]any{microBatch(), microBatch(nil, []any{[]byte{1, 2, 3}, list(6, 1, 1), "uint8"}, map[string]any{"pixel_values": []any{"float32", list(1), []byte{0, 0, 0, 0}}},
 	nil, list(0.0, 0.0, 1.0, 1.0, 1.0, 1.0))})
 
-// prime-rl's transport: the sequences of each micro batch, whatever fields are behind those that are read.
+// prime-rl's transport: the sequences of each micro batch, whatever fields follow those that are read.
 func TestTransport(t *testing.T) {
 	rows, about, err := readBytes(transported)
 	if err != nil || about.Format != "prime-transport" || len(rows) != 4 || about.Damaged > 0 || about.Tokens != 5 {

@@ -179,7 +179,7 @@ func (q Request) off(size, k3 float64) float64 {
 	return off
 }
 
-// distance is how far the logarithms of two sizes are apart.
+// distance is the absolute difference of the logarithms of two sizes.
 func distance(a, b float64) float64 {
 	if !(a > 0 && b > 0) {
 		return math.MaxFloat64

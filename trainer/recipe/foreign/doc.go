@@ -8,7 +8,7 @@
 //	c.Off, c.Notes                                // why it would do nothing; what a recipe cannot say
 //	text, notes := foreign.Write("trl", r)        // GRPOConfig(...), and what TRL cannot say
 //
-// Package source takes the text apart: YAML or JSON, TOML, a Python call, a script. What the settings mean is a table per
+// Package source parses the text: YAML or JSON, TOML, a Python call, a script. What the settings mean is a table per
 // framework, in the folder tables: its keys, the fields of a recipe that they set or why they set none, its defaults, what was removed,
 // and rows of what several keys say together (see group). The same rows are the reader, the writer and the page of a framework; what they
 // cannot say is code (see hooks). Whose they are, the keys decide; where two frameworks fit alike, both are named, and ReadAs takes the

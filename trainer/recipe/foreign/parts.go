@@ -27,8 +27,8 @@ import (
 //	value ~> name field=key               written and not read; <~ read and not written
 //
 // The first row counts whose conditions hold: the chosen value, another key's value, that a key is given, or not; * is any value.
-// The value of a field is that of the first key that is given, through a function that stands before an @: see functions. A line
-// NAME := text gives a text a name, which $NAME stands for. A field section.name is that of a section within the method.
+// The value of a field is the value of the first key that is given, through a function that stands before an @: see functions. A line
+// NAME := text gives a text a name, which $NAME stands for. A field section.name is a field of a section within the method.
 type group struct {
 	part, otherwise string
 	always          bool

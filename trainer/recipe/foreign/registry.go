@@ -12,7 +12,7 @@ import (
 //go:embed registry.txt
 var registryText string
 
-// Counterpart is a name of a framework and what it is here, or why it is left out.
+// Counterpart is a name of a framework and its equivalent here, or why it is left out.
 type Counterpart struct {
 	// Kind is loss, advantage, kl, aggregation, correction, reward, schedule or metric.
 	Kind   string `json:"kind"`
@@ -46,7 +46,7 @@ type Registry struct {
 	Missing   []string
 }
 
-// Registries are those of all frameworks whose code was read; more of them than have configurations that are read.
+// Registries are the registries of all frameworks whose code was read; more of them than have configurations that are read.
 func Registries() []Registry { return slices.Clone(registries()) }
 
 // registries reads the text on first use: few commands need it.

@@ -13,7 +13,7 @@ import (
 	"driftlab/trainer/recipe"
 )
 
-// methods are those of the registries, listed once.
+// methods are the methods of our registries, listed once.
 var methods = sync.OnceValue(recipe.Methods)
 
 // here reports whether this project has the name that stands for the framework's.

@@ -1,4 +1,4 @@
-// Package source takes the text of a configuration apart into settings, a path and a value
+// Package source splits the text of a configuration into settings, a path and a value
 // each, whatever it is written in: YAML or JSON (with the references of OmegaConf), TOML,
 // a Python call, or a shell script that starts a program with flags or overrides.
 //

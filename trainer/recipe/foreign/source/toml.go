@@ -50,7 +50,7 @@ func tomlKey(parts unstable.Iterator) (path string) {
 	return path
 }
 
-// line is that of an offset, which grows from call to call but for what a parser reads twice.
+// line is the line number of an offset, which grows from call to call but for what a parser reads twice.
 func (t *tomlReader) line(offset int) int {
 	if offset < t.seen {
 		t.seen, t.lines = 0, 0
