@@ -101,8 +101,8 @@ func Vacant(dir string) error {
 
 // Resume takes up an unfinished run at a mark, which the caller kept with the
 // state that it restarts from. Lines after it are dropped; what follows
-// continues the file as if nothing had happened. A record that is not what it
-// was at the mark is an error that says where, and so is a recipe that differs
+// continues the file as if nothing had happened. A record that differs from its
+// state at the mark is an error that says where, and so is a recipe that differs
 // from the one the run was started with.
 func Resume(dir string, recipe []byte, at Mark) (*Run, error) {
 	if Finished(dir) {

@@ -39,7 +39,7 @@ type Request struct {
 var errDone = errors.New("followed")
 
 // Follow makes the run of a recipe up to a step, and follows tokens through that one.
-// The clip range comes from the recipe's loss where that is ppo_clip, else from ppo_clip's defaults.
+// The clip settings come from the recipe's loss where that is ppo_clip, else from ppo_clip's defaults.
 func Follow(ctx context.Context, r recipe.Recipe, q Request) (*record.Update, error) {
 	r, p, err := trainer.Prepare(r)
 	if err != nil {
