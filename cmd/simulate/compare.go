@@ -39,7 +39,7 @@ func (c *compareCmd) Run(a *app) error {
 		texts, recipes = append(texts, text), append(recipes, r)
 	}
 	for _, r := range recipes {
-		a.tellRandom(c.Quiet, r)
+		a.noteRandomWeights(c.Quiet, r)
 	}
 	seeds, err := seedsFrom(first, int(c.Seeds))
 	if err != nil {

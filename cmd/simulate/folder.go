@@ -68,7 +68,7 @@ const (
 	runsPage    = "simulate report" // also train's
 	comparePage = "simulate compare"
 	measurePage = "simulate measure"
-	dosesPage   = "simulate measure --doses"
+	levelsPage  = "simulate measure --levels"
 	sweepPage   = "simulate sweep"
 )
 

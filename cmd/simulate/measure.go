@@ -24,7 +24,7 @@ type measureCmd struct {
 	Checkpoint string   `help:"Weights: a shipped name or a folder." placeholder:"NAME|DIR" complete:"checkpoints"`
 	Attribute  bool     `help:"Attribute each mismatch to the mechanisms in which the engines differ."`
 	Layers     bool     `help:"Name the first operation and layer at which the engines differ, token by token, and how the difference grows."`
-	Doses      bool     `help:"Measure every mechanism alone, from level zero up, without and with its correction."`
+	Levels     bool     `aliases:"doses" help:"Measure every mechanism alone, from level zero up, without and with its correction."`
 	Real       []string `help:"Log-probs of a real engine on a checkpoint, to set next to the numerics that emulate it; may be repeated." placeholder:"FILE" complete:"files"`
 	Dump       string   `help:"Write one JSON line per sampled response; a name ending in .gz is compressed." placeholder:"FILE" complete:"files"`
 	common
@@ -48,20 +48,20 @@ func (c *measureCmd) Run(a *app) error {
 	}
 	if c.Out != "" {
 		maker := measurePage
-		if c.Doses {
-			maker = dosesPage
+		if c.Levels {
+			maker = levelsPage
 		}
 		if err := ownPage(c.Out, maker); err != nil {
 			return err
 		}
-		lock, err := a.hold(c.Out, "measure.json", "doses.json", "doses.md", "doses.png")
+		lock, err := a.hold(c.Out, "measure.json", "levels.json", "levels.md", "levels.png")
 		if err != nil {
 			return err
 		}
 		defer lock.Release()
 	}
-	if c.Doses {
-		return c.doses(a, r)
+	if c.Levels {
+		return c.levels(a, r)
 	}
 	q := measure.GapRequest{Recipe: r, Workers: c.workers()}
 	if usual && !stacked(r) {
@@ -77,7 +77,7 @@ func (c *measureCmd) Run(a *app) error {
 			return d.Write(b, prompts, verdicts, nil)
 		}
 	}
-	a.tellRandom(c.Quiet, r)
+	a.noteRandomWeights(c.Quiet, r)
 	m := a.meter(c.Quiet, "measure", "pair", max(len(q.Pairs), 1))
 	q.Progress = func(int, int) { m.add(1, 0, "") }
 	measured, err := measure.Gaps(a.ctx, q)
@@ -200,13 +200,13 @@ func (c *measureCmd) write(d measureDocument) error {
 	})
 }
 
-// doses measures the mismatch of every mechanism at growing levels.
-func (c *measureCmd) doses(a *app, r recipe.Recipe) error {
-	if err := c.without("--doses chooses the engines", c.flags()); err != nil {
+// levels measures the mismatch of every mechanism at growing levels.
+func (c *measureCmd) levels(a *app, r recipe.Recipe) error {
+	if err := c.without("--levels chooses the engines", c.flags()); err != nil {
 		return err
 	}
 	q := measure.LevelRequest{Recipe: r, Workers: c.workers()}
-	m := a.meter(c.Quiet, "doses", "mechanism", len(measure.Mechanisms()))
+	m := a.meter(c.Quiet, "levels", "mechanism", len(measure.Mechanisms()))
 	q.Progress = func(int, int) { m.add(1, 0, "") }
 	table, err := measure.Levels(a.ctx, q)
 	m.close()
@@ -215,18 +215,18 @@ func (c *measureCmd) doses(a *app, r recipe.Recipe) error {
 	}
 	levels, reading := tables.LevelTable(table), tables.LevelReading(table)
 	if c.Out != "" { // as data, as tables, as a picture and as a page
-		if err := writeDocument(c.Out, "doses.json", table); err != nil {
+		if err := writeDocument(c.Out, "levels.json", table); err != nil {
 			return err
 		}
-		if err := writeFile(c.Out, "doses.md", []byte(levels.Markdown()+"\n"+reading.Markdown())); err != nil {
+		if err := writeFile(c.Out, "levels.md", []byte(levels.Markdown()+"\n"+reading.Markdown())); err != nil {
 			return err
 		}
 		bars := tables.LevelBars(table)
-		if err := results.SavePlot(filepath.Join(c.Out, "doses.png"), bars); err != nil {
+		if err := results.SavePlot(filepath.Join(c.Out, "levels.png"), bars); err != nil {
 			return err
 		}
 		if err := results.WriteReport(filepath.Join(c.Out, "report.html"), results.Report{
-			Title: "Mechanisms of training-inference mismatch", Eyebrow: dosesPage,
+			Title: "Mechanisms of training-inference mismatch", Eyebrow: levelsPage,
 			Lead:     fmt.Sprintf("Each mechanism alone, on responses of `%s` to the task `%s`, at equal weights.", table.Checkpoint, table.Task),
 			Sections: []results.Section{{Heading: "Level and response", Blocks: []results.Block{bars, levels, reading}}},
 		}); err != nil {

@@ -15,7 +15,7 @@ import (
 
 // real sets real engines next to the numerics that emulate them.
 func (c *measureCmd) real(a *app) error {
-	others := []givenFlag{{"--checkpoint", c.Checkpoint != ""}, {"--doses", c.Doses}, {"--set", len(c.Set) > 0}}
+	others := []givenFlag{{"--checkpoint", c.Checkpoint != ""}, {"--levels", c.Levels}, {"--set", len(c.Set) > 0}}
 	if err := c.without("--real takes engine, checkpoint and tokens from its file", append(c.flags(), others...)); err != nil {
 		return err
 	}

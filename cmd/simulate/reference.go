@@ -182,10 +182,10 @@ func (f *configFlag) readConfig(a *app) (*foreign.Config, error) {
 	return c, nil
 }
 
-// tellRandom says that a recipe starts from nothing, where rewards are rare and
+// noteRandomWeights says that a recipe starts from nothing, where rewards are rare and
 // gaps are not those of a model that has learned something. It is left out where
 // nothing begins, or quiet is asked for.
-func (a *app) tellRandom(quiet bool, r recipe.Recipe) {
+func (a *app) noteRandomWeights(quiet bool, r recipe.Recipe) {
 	if quiet || r.Checkpoint != "" {
 		return
 	}

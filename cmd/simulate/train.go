@@ -74,7 +74,7 @@ func (c *trainCmd) Run(a *app) error {
 	}
 	a.warnForeign(dir, filepath.Base(c.Dump))
 	options := runner.Options{Dir: dir, DumpFile: c.Dump, Workers: c.workers(), Recompute: c.Recompute, Scorer: scorer}
-	a.tellRandom(c.Quiet || record.Exists(dir), r)
+	a.noteRandomWeights(c.Quiet || record.Exists(dir), r)
 	a.warnNoEffect(c.Quiet || record.Exists(dir), c.choosesLoss(), "", recipe.NoEffects(r))
 	m := a.meter(c.Quiet, r.Name, "step", r.Steps)
 	options.Progress = m.run("")

@@ -159,7 +159,7 @@ func (e *Engine) resume(partials []*Partial, s Sampling, how Continuation) error
 		r.reserve(e, false)
 		r.order = e.order
 		e.asks = e.asks || r.request.Fuse > 0
-		e.enter(r)
+		e.enqueue(r)
 		e.mustContinue(how)
 		r.reload(e.weights, how)
 	}

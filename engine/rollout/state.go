@@ -221,7 +221,7 @@ func (e *Engine) Begin(requests []Request, s Sampling) {
 			r = new(response)
 		}
 		r.begin(e, &requests[i])
-		e.enter(r)
+		e.enqueue(r)
 	}
 }
 
@@ -238,8 +238,8 @@ func (e *Engine) open(s Sampling) {
 	e.chooseColumns()
 }
 
-// enter puts a response at the end of the queue.
-func (e *Engine) enter(r *response) {
+// enqueue puts a response at the end of the queue.
+func (e *Engine) enqueue(r *response) {
 	e.begun = append(e.begun, r)
 	e.order++
 	e.queue.add(r)

@@ -280,10 +280,10 @@ func (v View) kept() int { return v.Accepted + v.Running }
 // samples/Batch and, unless the order of consumption does, no single one.
 func (v View) ahead(samples, updates int) int { return samples + (updates+1)*v.Batch - v.kept() }
 
-// room is what a pool of that many samples leaves. With single slots, each response frees its own place when it
+// free is what a pool of that many samples leaves. With single slots, each response frees its own place when it
 // ends, and a sample enters when a group's worth of places is free; without, a sample keeps all of its
 // places until its last response ends.
-func (v View) room(pool int, singleSlots bool) int {
+func (v View) free(pool int, singleSlots bool) int {
 	if singleSlots {
 		return (pool*v.Group - v.Active) / v.Group
 	}

@@ -130,7 +130,7 @@ func (p *miles) Traits() Traits {
 
 // Admit is what the pool leaves; samples beyond two batches that wait keep their places.
 func (p *miles) Admit(v View) int {
-	return v.room(cmp.Or(p.Pool, v.Batch), !p.Group) - max(0, len(v.Done)-2*v.Batch)
+	return v.free(cmp.Or(p.Pool, v.Batch), !p.Group) - max(0, len(v.Done)-2*v.Batch)
 }
 
 func (p *miles) Verdict(v View, s *Sample) Fate {
@@ -154,7 +154,7 @@ type QueueDrop struct {
 func (*QueueDrop) Traits() Traits { return Traits{Reload: Interrupt, Bound: Unbounded} }
 
 // Admit fills the slots.
-func (p *QueueDrop) Admit(v View) int { return v.room(v.capacity(), p.SingleSlots) }
+func (p *QueueDrop) Admit(v View) int { return v.free(v.capacity(), p.SingleSlots) }
 
 // Verdict drops from the front of the queue.
 func (p *QueueDrop) Verdict(v View, s *Sample) Fate {
