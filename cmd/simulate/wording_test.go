@@ -23,7 +23,7 @@ type privateTerm struct{ phrase, except, instead string }
 var privateTerms = []privateTerm{
 	{`told`, ``, "significantly better or worse (of a test), distinguished, given, stated"},
 	{`besides?`, ``, "next to, in addition to, except, with"},
-	{`doses?|dosed|dosage`, `doses\.(?:yaml|md|csv|json|html|png)|doses/|--doses|models,? (?:and )?doses|// doses|key: dose|&dose=|\bdose: |name: doses|## doses`, "level or strength of the stressor"},
+	{`doses?|dosed|dosage`, `doses\.(?:yaml|md|csv|json|html|png)|doses/|--doses|aliases:"doses"|models,? (?:and )?doses|// doses|key: dose|&dose=|\bdose: |name: doses|## doses`, "level or strength of the stressor"},
 	{`remed(?:y|ies)|cur(?:e|es|ed)`, ``, "correction, fix, recommended setting"},
 	{`prescri\w+`, ``, "recommend"},
 	{`ill runs?|runs? (?:is|are|was|were) ill`, ``, "unstable run"},
