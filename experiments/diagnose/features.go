@@ -1246,7 +1246,7 @@ type reference struct {
 	Signatures []Signature `json:"looks"`
 	// Checks are where the values of checks lie, by name.
 	Checks map[string]*Range `json:"checks"`
-	// Accuracy is how often the classes are right on what they were not fitted to.
+	// Accuracy is how often the classes are right on data that they were not fitted to.
 	Accuracy []Accuracy `json:"accuracy"`
 }
 

@@ -36,7 +36,7 @@ type Report struct {
 	Alarms []Alarm `json:"alarms,omitempty"`
 	// Features are what the gap looks like; absent where there is too little, or to repair, or no gap.
 	Features *Features `json:"features,omitempty"`
-	// Signatures are features next to what they are in simulated gaps of each cause; absent without causes.
+	// Signatures are features next to their ranges in simulated gaps of each cause; absent without causes.
 	Signatures []Signature `json:"looks,omitempty"`
 	// Causes are what may have made it, the likeliest first, and Ambiguous the pairs that this data cannot distinguish.
 	Causes    []Cause     `json:"causes"`

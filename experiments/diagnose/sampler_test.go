@@ -181,7 +181,7 @@ func TestSupport(t *testing.T) {
 	}
 }
 
-// Behind the same prefix an engine has the same score, or it depends on its batch.
+// After the same prefix an engine has the same score, or it depends on its batch.
 func TestSamePrefix(t *testing.T) {
 	for _, c := range []struct {
 		name      string
