@@ -56,17 +56,22 @@ func Load(dir string) (*Checkpoint, error) {
 	case !info.IsDir():
 		return nil, unusable(dir, "this is a file, a checkpoint is a folder with %s and %s", configFile, weightsFile)
 	}
-	return load(os.DirFS(dir), ".", dir)
+	return load(os.DirFS(dir), ".", dir, readWeights)
 }
 
 // LoadFS is Load from a file system, such as the one embedded in a program. dir
 // is a slash-separated path in it.
 func LoadFS(fsys fs.FS, dir string) (*Checkpoint, error) {
-	return load(fsys, dir, dir)
+	return load(fsys, dir, dir, readWeights)
 }
 
-// load reads from dir; shown is the name that errors carry.
-func load(fsys fs.FS, dir, shown string) (*Checkpoint, error) {
+// readWeights reads the weights file of a folder.
+func readWeights(fsys fs.FS, dir string) ([]byte, error) {
+	return readFile(fsys, path.Join(dir, weightsFile), MachineMemory()/2)
+}
+
+// load reads from dir, the weights by a function; shown is the name that errors carry.
+func load(fsys fs.FS, dir, shown string, weights func(fsys fs.FS, dir string) ([]byte, error)) (*Checkpoint, error) {
 	in := func(name string, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return unusable(shown, "%s is missing", name)
@@ -85,10 +90,7 @@ func load(fsys fs.FS, dir, shown string) (*Checkpoint, error) {
 	if err != nil {
 		return nil, in(configFile, err)
 	}
-	data, err := readFile(fsys, path.Join(dir, weightsFile), MachineMemory()/2)
-	if errors.Is(err, fs.ErrNotExist) && fsys == fs.FS(shipped) {
-		data, err = unpackWeights(path.Join(dir, packedFile))
-	}
+	data, err := weights(fsys, dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, sharded := fs.Stat(fsys, path.Join(dir, weightsFile+".index.json")); sharded == nil {
 			err = errors.New("the weights are split into shards: store them in one file")

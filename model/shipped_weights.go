@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"compress/gzip"
 	"io"
+	"io/fs"
+	"path"
 )
 
 // packedFile has the weights of a checkpoint that comes with the program: first every first byte of four, then every second one, and so on,
@@ -23,9 +25,9 @@ func packWeights(data []byte) []byte {
 	return packed.Bytes()
 }
 
-// unpackWeights reads the bytes of a weights file from a packed one.
-func unpackWeights(name string) ([]byte, error) {
-	packed, err := shipped.Open(name)
+// unpackWeights reads the bytes of a weights file from the packed one of a folder.
+func unpackWeights(fsys fs.FS, dir string) ([]byte, error) {
+	packed, err := fsys.Open(path.Join(dir, packedFile))
 	if err != nil {
 		return nil, err
 	}

@@ -81,7 +81,8 @@ func Shipped() []string {
 func Open(nameOrDir string) (*Checkpoint, error) {
 	for _, name := range Shipped() {
 		if name == nameOrDir {
-			return LoadFS(shipped, "shipped/"+name)
+			dir := "shipped/" + name
+			return load(shipped, dir, dir, unpackWeights)
 		}
 	}
 	if _, err := os.Stat(nameOrDir); err == nil || strings.ContainsAny(nameOrDir, `/\`) {
