@@ -998,7 +998,7 @@ func (r *Row) sample(a *archive, d *dictionary, f *Format) error {
 	}
 	offsets, err := a.column(value("topk_offsets"))
 	r.heads(func(key string) *cell {
-		if key == "topk_logp_old" { // the learner's are not written
+		if _, known := f.place[key]; !known {
 			return &nothing
 		}
 		list, fault := a.column(value(key))
