@@ -49,7 +49,12 @@ func (g tokenGradient) error(exact []float64, n float64) float64 {
 func plainWeight(float64) float64       { return 1 }
 func ratioWeight(w float64) float64     { return w }
 func truncatedWeight(w float64) float64 { return boundedWeight(w, 0, 2) }
-func rejectedWeight(w float64) float64  { return boundedWeight(w, math.SmallestNonzeroFloat64, 2) }
+func rejectedWeight(w float64) float64 {
+	if w > 2 {
+		return 0
+	}
+	return w
+}
 
 // randomRewards are rewards of the tokens: one in four is right.
 func randomRewards(rng *rand.Rand, n int) []float64 {
