@@ -34,14 +34,9 @@ var packedClaims []byte
 
 //go:generate go test -run ^TestPacked -update
 
-var files = sync.OnceValue(func() (texts map[string]string) {
-	unpack("files.json.gz", packedFiles, &texts)
-	return texts
-})
-
 // File is the text of a file that the program carries; it panics on another path.
 func File(path string) []byte {
-	text, ok := files()[path]
+	text, ok := files.read("files.json.gz", packedFiles)[path]
 	if !ok {
 		panic("published: the program does not carry " + path)
 	}
@@ -54,22 +49,27 @@ type Claim struct {
 	Picture string          `json:"picture"` // picture.svg
 }
 
-var unpacked struct {
-	once   sync.Once
-	claims map[string]Claim
+// Claims are the published claims by name.
+func Claims() map[string]Claim { return claims.read("claims.json.gz", packedClaims) }
+
+// unpacked is an embedded file of JSON as it was first read. A program that never asks for it does not carry the file, either.
+type unpacked[T any] struct {
+	once sync.Once
+	of   T
 }
 
-// Claims are the published claims by name. A program that does not ask for them does not carry them, either.
-func Claims() map[string]Claim {
-	unpacked.once.Do(func() { unpack("claims.json.gz", packedClaims, &unpacked.claims) })
-	return unpacked.claims
-}
+var (
+	files  unpacked[map[string]string]
+	claims unpacked[map[string]Claim]
+)
 
-// unpack reads an embedded file of JSON.
-func unpack(name string, packed []byte, to any) {
-	if err := json.Unmarshal(Gunzip(packed), to); err != nil {
-		panic(name + ": " + err.Error()) // the tests of this package make it
-	}
+func (u *unpacked[T]) read(name string, packed []byte) T {
+	u.once.Do(func() {
+		if err := json.Unmarshal(Gunzip(packed), &u.of); err != nil {
+			panic(name + ": " + err.Error()) // the tests of this package make it
+		}
+	})
+	return u.of
 }
 
 // Gzip compresses a text that the program or a page of it carries.
