@@ -3,9 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,8 +17,11 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/experiments/study"
 	"driftlab/experiments/study/sources"
 	"driftlab/precision/must"
+	"driftlab/results/record"
+	"driftlab/results/stats"
 	"driftlab/trainer/recipe"
 
 	"mvdan.cc/sh/v3/shell"
@@ -78,6 +84,44 @@ func TestCoverageCommands(t *testing.T) {
 			}
 			if err := tryCommand(t, strings.Fields(line)); err != nil {
 				t.Errorf("%s: simulate %s: %v", c.Item, line, err)
+			}
+		}
+	}
+}
+
+// TestCoverageReadings: how far stale rollouts are behind fresh ones in what was read from the runs of a study is what its cells say, over
+// base models.
+func TestCoverageReadings(t *testing.T) {
+	dir := filepath.Join("..", "..", "results", "published", "stability", "staleness")
+	cells := must.Get(record.ReadCells(dir, must.Get(record.ReadSums(dir))(t)))(t)
+	rates := map[string]map[uint64][]float64{}
+	for _, key := range cells.Keys() {
+		c, o := cells.Get(key), study.Outcome{}
+		must.Do(t, json.Unmarshal(c.Outcome, &o))
+		if rates[c.Arm] == nil {
+			rates[c.Arm] = map[uint64][]float64{}
+		}
+		for i, step := range o.Evals.Step {
+			if step == 50 || step == 100 || step == 1000 {
+				rates[c.Arm][c.Seed] = append(rates[c.Arm][c.Seed], float64(o.Evals.Value[i]))
+			}
+		}
+	}
+	list := must.Get(sources.Coverage())(t)
+	text := list[slices.IndexFunc(list, func(c sources.Covered) bool { return strings.HasPrefix(c.Item, "stale data helps early") })].Found
+	for _, c := range []struct {
+		lag, rate string
+		at        []int // of 50, 100 and 1,000 updates
+	}{{"2", "2.5e-4", []int{0, 2}}, {"8", "2.5e-4", []int{0, 2}}, {"64", "5e-4", []int{0, 1, 2}}} {
+		stale, fresh := rates[c.lag+", none, "+c.rate], rates["0, none, "+c.rate]
+		for _, at := range c.at {
+			var behind []float64
+			for _, seed := range slices.Sorted(maps.Keys(stale)) {
+				behind = append(behind, fresh[seed][at]-stale[seed][at])
+			}
+			i := stats.T(behind)
+			if want := fmt.Sprintf("%.3f (%.3f to %.3f)", i.Estimate, i.Low, i.High); !strings.Contains(strings.Join(text, " "), want) {
+				t.Errorf("lag %s at %s: behind by %s of %d models", c.lag, c.rate, want, i.N)
 			}
 		}
 	}
