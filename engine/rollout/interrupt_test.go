@@ -290,9 +290,7 @@ func throughBytes(t *testing.T, partials []*rollout.Partial, packed []*engine.We
 	var out []*rollout.Partial
 	for len(state) > 0 {
 		p, rest, err := rollout.ReadPartial(state, func(v, _ int) *engine.Weights { return packed[v] }, tool)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		out, state = append(out, p), rest
 	}
 	return out

@@ -172,9 +172,7 @@ func close(x, y GapSize, tolerance float64) bool {
 func idle(t testing.TB) (recipe.Recipe, *model.Params) {
 	t.Helper()
 	r, p, err := trainer.Prepare(fewer(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	p = p.Clone()
 	for l := range p.Config.Layers {
 		layer := p.Layer(l)
@@ -240,9 +238,7 @@ func TestAttributeKnownTruth(t *testing.T) {
 // zero, so theirs lies within four standard errors of it.
 func TestAttributeIndependent(t *testing.T) {
 	r, p, err := trainer.Prepare(measured(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	r.Rollout.Prompts, r.Rollout.Group = 24, 8
 	pair := Pair{named(t, "fp32", func(n *engine.Numerics) { n.Weights, n.Head = precision.Unscaled(format(t, "e8m6")), precision.BF16 }), named(t, "fp32")}
 	m := newMixer(r, trainer.Weights{Current: p, Calibrated: p, Drafter: p}, pair, 1)

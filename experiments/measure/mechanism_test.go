@@ -92,9 +92,7 @@ func TestAttributeBatching(t *testing.T) {
 	}
 	// And what batching does on top of it is what it does between two of that order.
 	r, p, err := trainer.Prepare(fewer(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	m := newMixer(r, trainer.Weights{Current: p, Calibrated: p, Drafter: p}, Pair{named(t, "fp32-pairwise", variant), fp32}, 1)
 	defer m.close()
 	free := must.Get(m.gap(only(slices.IndexFunc(m.mechanisms, func(m mechanism) bool { return m.name == "reduction" }))))(t)
@@ -202,9 +200,7 @@ func TestAttributeRefuses(t *testing.T) {
 		"test of fp32: scored twice": func(m *mixer) { m.batch.Old.Logp[3] += 1e-9 },
 	} {
 		r, p, err := trainer.Prepare(fewer(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		m := newMixer(r, trainer.Weights{Current: p, Calibrated: p, Drafter: p}, Pair{named(t, "fp32-splitk4"), fp32}, 1)
 		spoil(m)
 		if _, err := attribute(context.Background(), m, AttributeRequest{ExactLimit: 1}); err == nil || !strings.Contains(err.Error(), want) {

@@ -88,9 +88,7 @@ func TestOneFlow(t *testing.T) {
 func TestQuantisedTraining(t *testing.T) {
 	r := short(t, "default")
 	r, p, err := trainer.Prepare(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	_, requests := measureRequests(r, r.Task.New())
 	sampler := (&Probe{r, trainer.Weights{Current: p, Calibrated: p, Drafter: p}, requests, 1}).fleet()
 	defer sampler.Close()

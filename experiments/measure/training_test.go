@@ -34,9 +34,7 @@ func TestMeasuringIsTraining(t *testing.T) {
 		{"rollout.top_p=0.8", "support.replay=true", "rollout.numerics=bf16"},
 	} {
 		r, p, err := trainer.Prepare(trainertest.Recipe(t, append(sets, "steps=1")...))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		var tokens []int32
 		var sampled, scored []float64
 		for _, line := range trainertest.Dumped(t, func(w *record.DumpWriter) error {
@@ -47,9 +45,7 @@ func TestMeasuringIsTraining(t *testing.T) {
 		}
 		w := must.Get(trainer.BeforeMeasurement(r, p, 1))(t)
 		_, b, err := (&Probe{r, w, asked(r, 0), 1}).gap(r.Learner.Numerics)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		switch {
 		case !slices.Equal(b.Token, tokens) || !slices.Equal(b.LogpRoll, sampled):
 			t.Errorf("%v: the rollout engine measured is not the run's", sets)
@@ -63,9 +59,7 @@ func TestMeasuringIsTraining(t *testing.T) {
 // that a step has when it calibrates.
 func TestNoisyScales(t *testing.T) {
 	r, p, err := trainer.Prepare(trainertest.Recipe(t, "rollout.numerics={base: bf16, kv_cache: fp8_e4m3}", "rollout.kv_scales={prompts: 2}", "rollout.noise={start: 0.3, stages: 2}", "steps=2"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	requests := asked(r, 1)
 	find := func(sigma float64) engine.KVScales {
 		f := engines.NewFleet(r, r.Rollout.Numerics, 1)

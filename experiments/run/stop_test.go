@@ -28,9 +28,7 @@ func mustRun(t testing.TB, r recipe.Recipe, o Options) *Result {
 func begun(t *testing.T, dir string, progress func(trainer.Progress), sets ...string) *run {
 	t.Helper()
 	r, p, err := trainer.Prepare(trainertest.Recipe(t, sets...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	s := must.Get(trainer.NewSession(r, p, trainer.Options{Progress: progress}))(t)
 	t.Cleanup(s.Close)
 	run := &run{session: s, recipe: r, dir: dir}

@@ -29,9 +29,7 @@ func TestSearchFindsItsOwn(t *testing.T) {
 		for _, x := range d.levels() {
 			if x.name == c.level {
 				size, _, err := d.measure(context.Background(), Request{Workers: 2}, x)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				want = size
 			}
 		}

@@ -25,9 +25,7 @@ func TestFollowingChangesNothing(t *testing.T) {
 		asked := 0
 		for _, follow := range []bool{false, true} {
 			r, p, err := trainer.Prepare(load(t, sets...))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			var s *trainer.Session
 			o := trainer.Options{}
 			if follow {
