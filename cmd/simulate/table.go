@@ -132,10 +132,6 @@ func cellTexts(t *figure.Figure) [][]string {
 // grid sets the texts in columns, with a rule below the head.
 func grid(t *figure.Figure, rows [][]string) string {
 	widths := columnWidths(rows)
-	total := gap * (len(widths) - 1)
-	for _, w := range widths {
-		total += w
-	}
 	var lines []string
 	for i, row := range rows {
 		styled := make([]ansi.Style, len(row))
@@ -149,7 +145,7 @@ func grid(t *figure.Figure, rows [][]string) string {
 		}
 		lines = append(lines, gridLines(t.Columns, widths, row, styled)...)
 		if i == 0 {
-			lines = append(lines, strings.Repeat("─", total))
+			lines = append(lines, strings.Repeat("─", gridWidth(widths)))
 		}
 	}
 	return strings.Join(lines, "\n")
@@ -180,6 +176,15 @@ func gridLines(columns []figure.Column, widths []int, row []string, styled []ans
 		lines[y] = strings.Join(texts, strings.Repeat(" ", gap))
 	}
 	return lines
+}
+
+// gridWidth is that of columns side by side.
+func gridWidth(columns []int) int {
+	total := gap * (len(columns) - 1)
+	for _, w := range columns {
+		total += w
+	}
+	return total
 }
 
 // columnWidths are the widths of each column's widest line.
@@ -247,11 +252,7 @@ func fit(rows [][]string, width int) bool {
 			}
 		}
 	}
-	total := gap * (len(now) - 1)
-	for _, w := range now {
-		total += w
-	}
-	for ; total > width; total-- {
+	for total := gridWidth(now); total > width; total-- {
 		widest := -1
 		for j := range now {
 			if now[j] > least[j] && (widest < 0 || now[j] > now[widest]) {
