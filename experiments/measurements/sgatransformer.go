@@ -1,6 +1,7 @@
 package measurements
 
 import (
+	"driftlab/engine"
 	"driftlab/experiments/measure"
 	"driftlab/experiments/study/claims/claim"
 	"driftlab/precision/elementary"
@@ -97,6 +98,13 @@ func spread(parts, truth [][]float64, responses float64) (variance, bias, power 
 	return variance, bias, along / (variance + max(bias, 0))
 }
 
+// ownGradients are those of two halves of a learner's own responses. On-policy no token past the stop matters to the mean, so they
+// leave them out.
+func ownGradients(e *claim.Env, l *measure.Learner, n engine.Numerics, responses int) [][]float64 {
+	own := answered(e, transformerPrompts, probe{Params: l.Params(), Rollout: n, Sequences: responses, Tokens: 48, Stops: true, Block: 1})
+	return gradients(l, minibatches(own, 2), nil)
+}
+
 // transformerAggregations measures efficiency and variance of aggregations on chain-base, over the
 // gradient of all parameters: responses of its own weights in bf16 that go on past their stop, for
 // a learner some updates ahead, compared with the gradient of the learner's own responses.
@@ -113,9 +121,7 @@ func (m *transformerAggregations) Measure(e *claim.Env, o *claim.Observation) {
 	l := measure.NewLearner(p, fp32)
 	defer l.Close()
 	claim.StopOn(l.Update(minibatches(graded(e, p, bf16, fp32, m.Groups.of(e)), 1), method.New[loss.Reinforce](), m.Rate, transformerUpdates))
-	// On-policy no token past the stop matters to the mean, so the truth leaves them out.
-	own := answered(e, transformerPrompts, probe{Params: l.Params(), Rollout: fp32, Sequences: m.Truth.of(e), Tokens: 48, Stops: true, Block: 1})
-	truth := gradients(l, minibatches(own, 2), nil)
+	truth := ownGradients(e, l, fp32, m.Truth.of(e))
 	b := answered(e, transformerPrompts, probe{Params: p, Rollout: bf16, Sequences: m.Responses.of(e), Tokens: transformerLength, Block: 2})
 	measure.Score(b, l.Params(), measure.Scoring{Numerics: fp32})
 	parts := minibatches(b, transformerParts)

@@ -35,8 +35,7 @@ func (m *updateGradients) Measure(e *claim.Env, o *claim.Observation) {
 	defer l.Close()
 	first := minibatches(graded(e, p, m.Rollout.Numerics, m.Learner.Numerics, m.Groups.of(e)), 1)
 	claim.StopOn(l.Update(first, method.New[loss.Reinforce](), m.Rate, m.Updates))
-	own := answered(e, transformerPrompts, probe{Params: l.Params(), Rollout: m.Learner.Numerics, Sequences: m.Truth.of(e), Tokens: 48, Stops: true, Block: 1})
-	truth := gradients(l, minibatches(own, 2), nil)
+	truth := ownGradients(e, l, m.Learner.Numerics, m.Truth.of(e))
 	b := answered(e, transformerPrompts, probe{Params: p, Rollout: m.Rollout.Numerics, Sequences: m.Responses.of(e), Tokens: 48, Stops: true, Block: 2})
 	square := stats.Dot(truth[0], truth[1])
 	for _, arm := range m.Arms {
