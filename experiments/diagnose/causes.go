@@ -449,13 +449,8 @@ func sizesByStep(rows []*kept) (steps []stepSizes) {
 
 // sizeOf is the median |u| of a response with at least some tokens in doubt, in logits.
 func sizeOf(k *kept) (float64, bool) {
-	var size []float64
-	for i, roll := range k.roll {
-		if u, _, q := logitError(roll, k.old[i]); q >= leastDoubt {
-			size = append(size, math.Abs(u))
-		}
-	}
-	return medianOf(size), len(size) > 0
+	s := deviationsOf([]*kept{k})
+	return s.med, len(s.all) > 0
 }
 
 // gapShare is the share of sizes that are more than the last bits of fp32.

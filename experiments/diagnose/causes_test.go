@@ -254,9 +254,9 @@ func TestJumps(t *testing.T) {
 		w.Sigma, w.FlipShare, w.FlipRun, w.FlipSize = 0.03, c.share, 3, 0.9
 		rows, shares := w.Rows()
 		a := analysed(Options{}, rows)
-		part := jumpedOf(a.sample.inOrder())
-		if *part.share < c.low || *part.share > c.high || math.Abs(*part.share-shares[Routing]) > 0.1 {
-			t.Errorf("%s: %v of the gap jumps, where it is %v", c.name, *part.share, shares[Routing])
+		part := featuresOf(a.sample.inOrder())
+		if *part.Jumps < c.low || *part.Jumps > c.high || math.Abs(*part.Jumps-shares[Routing]) > 0.1 {
+			t.Errorf("%s: %v of the gap jumps, where it is %v", c.name, *part.Jumps, shares[Routing])
 		}
 	}
 }

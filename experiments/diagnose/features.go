@@ -223,8 +223,7 @@ func featuresOf(rows []*kept) *Features {
 	f.ICC, f.Turn, f.ManyIDs = s.identities(quantile(size, 0.98))
 	f.Disp = s.dispersion()
 	f.LagSlope, f.LagRank = s.lagSlope()
-	part := jumpedOf(rows)
-	f.Jumps, f.Stay, f.Lone, f.Flips, f.FlipPart, f.routes = part.share, part.stay, part.lone, part.flips, part.flipPart, part.routed
+	f.jumped(rows)
 	return f
 }
 
@@ -334,10 +333,7 @@ func logitsOf(rows []*kept) logits {
 }
 
 func magnitudes(x []float64) []float64 {
-	y := make([]float64, len(x))
-	for i, v := range x {
-		y[i] = math.Abs(v)
-	}
+	y := stats.Magnitudes(x)
 	slices.Sort(y)
 	return y
 }
@@ -738,26 +734,12 @@ func cholesky(m [][]float64) ([][]float64, bool) {
 	return root, true
 }
 
-// score is how a point looks from a class: the logarithm of the density, the squared distance, and
-// over how many coordinates.
-type score struct {
-	logDensity, distance float64
-	dims                 int
-}
-
-// from scores a point in a class. What the point lacks is integrated out. A constant that all classes have is left out of the density.
-func (g classes) from(c class, x []float64) score {
-	var at []int
-	for i, v := range x[:classified] {
-		if !math.IsNaN(v) {
-			at = append(at, i)
-		}
-	}
-	s := score{dims: len(at)}
-	s.distance, _ = g.mahalanobis(c, x, at, strange)
+// from is the logarithm of the density of a point in a class, in the coordinates given, and its squared distance. What the point lacks
+// is integrated out. A constant that all classes have is left out of the density.
+func (g classes) from(c class, x []float64, at []int) (logDensity, distance float64) {
+	distance, _ = g.mahalanobis(c, x, at, strange)
 	square, logRoot := g.mahalanobis(c, x, at, transfer)
-	s.logDensity = -logRoot - float64(0.5*(degrees+float64(s.dims))*elementary.Log1p(square/degrees))
-	return s
+	return -logRoot - float64(0.5*(degrees+float64(len(at)))*elementary.Log1p(square/degrees)), distance
 }
 
 // mahalanobis is the squared distance of a point from a class's mean, in the coordinates given, where that mean has a
@@ -798,20 +780,26 @@ type evidenceFor struct {
 
 func (g classes) families(f *Features) []evidenceFor {
 	x := point(f)
+	var at []int // the coordinates that are known
+	for i, v := range x[:classified] {
+		if !math.IsNaN(v) {
+			at = append(at, i)
+		}
+	}
 	var list []evidenceFor
 	logs := map[string][]float64{}
 	for _, c := range g.Classes {
 		if c.Routed && f.FlipPart == nil {
 			continue
 		}
-		s := g.from(c, x)
+		logDensity, distance := g.from(c, x, at)
 		i := slices.IndexFunc(list, func(e evidenceFor) bool { return e.cause == c.Cause })
 		if i < 0 {
 			i = len(list)
 			list = append(list, evidenceFor{cause: c.Cause, distance: math.Inf(1)})
 		}
-		logs[c.Cause] = append(logs[c.Cause], s.logDensity)
-		if d := s.distance / beyond[max(s.dims-1, 0)]; d < list[i].distance {
+		logs[c.Cause] = append(logs[c.Cause], logDensity)
+		if d := distance / beyond[max(len(at)-1, 0)]; d < list[i].distance {
 			list[i].distance, list[i].nearest = d, c.Name
 		}
 	}
@@ -995,22 +983,13 @@ func (j *jumps) smooth(of []emission, chance []float64, back [][2]float64) float
 	return likelihood
 }
 
-// jumped is the part of Σk3 that jumps have beyond what the tokens would have without.
-type jumped struct {
-	share, stay *float64 // of all of it; nil where nothing jumps
-	lone        *float64 // the share of large errors that come one by one, which are not counted as jumps
-	// flips is the share of tokens with other experts, flipPart what they have of it; nil where routes are unknown.
-	flips, flipPart *float64
-	// routed is the part of all that jumps have where routes are known, nil where they are not.
-	routed *float64
-}
-
 // mostMixed bounds the tokens on which jumps are looked for.
 const mostMixed = 30_000
 
-// jumpedOf looks for jumps in the first responses of a sample. Where routes were recorded a jump is where they differ,
-// and of a response of fresh weights, whatever is there: old ones take other routes, too.
-func jumpedOf(rows []*kept) jumped {
+// jumped looks for jumps in the first responses of a sample: their part of Σk3 is what they have beyond what the tokens would have
+// without. Where routes were recorded a jump is where they differ, and of a response of fresh weights, whatever is there: old ones
+// take other routes, too.
+func (f *Features) jumped(rows []*kept) {
 	tokens := 0
 	for i, k := range rows {
 		if tokens += len(k.roll); tokens > mostMixed {
@@ -1020,7 +999,6 @@ func jumpedOf(rows []*kept) jumped {
 	}
 	s := deviationsOf(rows)
 	j := s.jumpsOf()
-	p := jumped{}
 	some := j.gain > leastGain && j.large > leastLarge*j.small // whether there are any at all, and whether they come one by one
 	found, alone := some && j.stay >= leastStay, some && j.stay < leastStay
 	extra, counted := 0.0, 0.0
@@ -1030,7 +1008,7 @@ func jumpedOf(rows []*kept) jumped {
 	if found {
 		counted = 1
 	}
-	beyond := s.flipped(&p)
+	beyond := s.flipped(f)
 	all, jumps, known, routed, flips := 0.0, 0.0, 0.0, 0.0, 0.0
 	for i, x := range s.all {
 		k3 := k3Of(x.d)
@@ -1053,20 +1031,19 @@ func jumpedOf(rows []*kept) jumped {
 		known += float64(k3 * part)
 	}
 	if all > 0 {
-		p.share, p.lone = new(counted*jumps/all), new((1-counted)*jumps/all)
+		f.Jumps, f.Lone = new(counted*jumps/all), new((1-counted)*jumps/all)
 	}
 	if routed > 0 {
-		p.flipPart, p.routed = new(flips/routed), new(known/all)
+		f.FlipPart, f.routes = new(flips/routed), new(known/all)
 	}
 	if found {
-		p.stay = &j.stay
+		f.Stay = &j.stay
 	}
-	return p
 }
 
 // flipped fills the share of tokens with other experts, and returns the part of their squares beyond that of the
 // tokens with the same ones.
-func (s *deviations) flipped(p *jumped) (beyond float64) {
+func (s *deviations) flipped(f *Features) (beyond float64) {
 	var n [2]int
 	var squares [2]float64
 	for _, x := range s.all {
@@ -1079,7 +1056,7 @@ func (s *deviations) flipped(p *jumped) (beyond float64) {
 	if n[0]+n[1] == 0 {
 		return 0
 	}
-	p.flips = new(share(n[1], n[0]+n[1]))
+	f.Flips = new(share(n[1], n[0]+n[1]))
 	if n[0] == 0 || n[1] == 0 || squares[1] == 0 {
 		return 0
 	}
