@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"slices"
 
 	"driftlab/precision/elementary"
 )
@@ -387,21 +386,18 @@ type repetition struct {
 
 func repetitionOf(rows []*kept) (p repetition) {
 	s := deviationsOf(rows)
-	var size []float64
 	for i, x := range s.all {
 		if x.id < 0 {
 			return p
 		}
 		s.all[i].v = x.u
-		size = append(size, math.Abs(x.u))
 	}
-	slices.Sort(size)
-	values := s.withoutOdds(quantile(size, 0.98))
+	values := s.withoutOdds(quantile(magnitudes(s.column(func(x deviation) float64 { return x.u })), 0.98))
 	type both struct {
 		n   [2]float64
 		sum [2]float64
 	}
-	ids := map[int32]*both{}
+	var ids map[int32]*both
 	var order []*both
 	var d [2]moments
 	for i, x := range s.all {
@@ -410,10 +406,9 @@ func repetitionOf(rows []*kept) (p repetition) {
 			continue
 		}
 		d[how].add(x.d, 0)
-		b := ids[x.id]
-		if b == nil {
-			b = &both{}
-			ids[x.id], order = b, append(order, b)
+		b := entry(&ids, x.id, math.MaxInt)
+		if b.n == [2]float64{} {
+			order = append(order, b)
 		}
 		b.n[how]++
 		b.sum[how] += values[i]

@@ -672,13 +672,7 @@ func (c *padding) add(v *view) {
 		from = max(to, from+1)
 	}
 	for id, n := range found { // counted by id: in any order
-		if c.byID == nil {
-			c.byID = map[int32]*padded{}
-		}
-		if c.byID[id] == nil && len(c.byID) < mostPaddingIDs {
-			c.byID[id] = &padded{}
-		}
-		if p := c.byID[id]; p != nil {
+		if p := entry(&c.byID, id, mostPaddingIDs); p != nil {
 			p.add(n)
 		}
 	}

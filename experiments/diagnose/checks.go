@@ -144,6 +144,19 @@ func share(part, of int) float64 {
 	return float64(part) / float64(of)
 }
 
+// entry is the value of a key, made where there is none; nil where there are as many as most others.
+func entry[K comparable, V any](m *map[K]*V, key K, most int) *V {
+	v := (*m)[key]
+	if v == nil && len(*m) < most {
+		if *m == nil {
+			*m = map[K]*V{}
+		}
+		v = new(V)
+		(*m)[key] = v
+	}
+	return v
+}
+
 // total is the sum of a list.
 func total(list []float64) (sum float64) {
 	for _, x := range list {

@@ -811,13 +811,8 @@ func (c *ownMask) add(r *reader.Row) {
 		if r.Token == nil {
 			continue
 		}
-		if c.ids == nil {
-			c.ids = map[int32]*tokenCount{}
-		}
-		if id := r.Token[i]; c.ids[id] != nil {
-			c.ids[id].add(off)
-		} else if len(c.ids) < mostIDs {
-			c.ids[id] = &tokenCount{1, count1(off)}
+		if of := entry(&c.ids, r.Token[i], mostIDs); of != nil {
+			of.add(off)
 		}
 	}
 	if trained > 0 {
@@ -950,25 +945,16 @@ const mostSteps = 1 << 16
 
 // at is the sum of a step, made where there is none.
 func (b *bySteps) at(step int) *stepSum {
-	if b.sums == nil {
-		b.sums = map[int]*stepSum{}
-	}
-	for b.sums[step>>b.shift] == nil {
-		if len(b.sums) < mostSteps {
-			b.sums[step>>b.shift] = &stepSum{}
-			break
+	for {
+		if s := entry(&b.sums, step>>b.shift, mostSteps); s != nil {
+			return s
 		}
-		joined := map[int]*stepSum{}
+		var joined map[int]*stepSum
 		for key, s := range b.sums { // sums of two, in any order
-			if other := joined[key>>1]; other != nil {
-				other.join(*s)
-			} else {
-				joined[key>>1] = s
-			}
+			entry(&joined, key>>1, mostSteps).join(*s)
 		}
 		b.sums, b.shift = joined, b.shift+1
 	}
-	return b.sums[step>>b.shift]
 }
 
 // inOrder are the first steps of the blocks, in their order, with their sums.
