@@ -41,10 +41,8 @@ type Options struct {
 type Analysis struct {
 	options Options
 	inputs  []Input
-	formats []Input // the first file of each format
 	scopes  []*scoped
-	made    map[string]int  // how many scopes there are, by kind
-	more    map[string]bool // kinds of which others are not judged on their own
+	made    map[string]int // how many scopes there would be, by kind
 	index   map[scope]*scoped
 	sample  *reservoir
 	text    text
@@ -76,7 +74,7 @@ type extra struct {
 
 // New starts an analysis.
 func New(o Options) *Analysis {
-	a := &Analysis{options: o, index: map[scope]*scoped{}, made: map[string]int{}, more: map[string]bool{}, sample: newReservoir(), collectors: newCollectors()}
+	a := &Analysis{options: o, index: map[scope]*scoped{}, made: map[string]int{}, sample: newReservoir(), collectors: newCollectors()}
 	if o.Config != nil {
 		for _, s := range o.Config.Settings {
 			a.model(s.Value)
@@ -114,20 +112,15 @@ func (a *Analysis) Read(in reader.Input) error {
 		about.Damaged++
 	}
 	about.Notes = slices.Clone(about.Notes)
-	if a.more["env"] {
+	if a.made["env"] > mostEnvs {
 		about.Notes = append(about.Notes, fmt.Sprintf("only the first %d environments are judged on their own", mostEnvs))
 	}
-	if a.more["file"] {
+	if a.made["file"] > mostFiles {
 		about.Notes = append(about.Notes, fmt.Sprintf("only the first %d files are judged on their own", mostFiles))
 	}
-	for _, in := range a.formats {
-		if about.Format != "" && in.Format != about.Format {
-			about.Notes = append(about.Notes, fmt.Sprintf("%s, where %s is %s: one analysis is of one run", about.Format, in.File, in.Format))
-			break
-		}
-	}
-	if about.Format != "" && !slices.ContainsFunc(a.formats, func(in Input) bool { return in.Format == about.Format }) {
-		a.formats = append(a.formats, inputOf(about))
+	other := slices.IndexFunc(a.inputs, func(in Input) bool { return in.Format != "" && in.Format != about.Format })
+	if about.Format != "" && other >= 0 {
+		about.Notes = append(about.Notes, fmt.Sprintf("%s, where %s is %s: one analysis is of one run", about.Format, a.inputs[other].File, a.inputs[other].Format))
 	}
 	a.inputs = append(a.inputs, inputOf(about))
 	return err
@@ -193,11 +186,9 @@ const mostEnvs, mostFiles = 64, 1024
 func (a *Analysis) add(at scope, most int, v *view) {
 	s := a.index[at]
 	if s == nil {
-		if a.made[at.kind] == most {
-			a.more[at.kind] = true
+		if a.made[at.kind]++; a.made[at.kind] > most {
 			return
 		}
-		a.made[at.kind]++
 		s = &scoped{scope: at}
 		for _, c := range checks {
 			s.gauges = append(s.gauges, c.make())
@@ -320,10 +311,9 @@ type kept struct {
 	// behind are how many updates the weights that sampled the tokens are behind the learner's, nil if unknown.
 	behind []int32
 
-	id        []int32 // nil if the dump has none
-	again     []uint8 // how the id has occurred before, nil if there are no ids
-	flipped   []bool  // other experts computed it, in any layer; nil unless both engines' routes were recorded
-	third     []uint8
+	id        []int32   // nil if the dump has none
+	again     []uint8   // how the id has occurred before, nil if there are no ids
+	flipped   []bool    // other experts computed it, in any layer; nil unless both engines' routes were recorded
 	turn      []int32   // runs of trained tokens, from 0
 	prompt    uint64    // of its tokens
 	first     bool      // the trained tokens begin where the response does, without a gap
@@ -362,11 +352,7 @@ func (s *reservoir) add(v *view, file string) {
 	k.ref, k.entropy = gather(v.row.Ref, v.ok[:n]), gather(v.row.Entropy, v.ok[:n])
 	k.mass = gather(v.row.KeptMass, v.ok[:n])
 	for i, c := range controls {
-		if column := c.of(v.row); column != nil {
-			for _, at := range v.ok[:n] {
-				k.control[i] = append(k.control[i], column[at])
-			}
-		}
+		k.control[i] = pick(c.of(v.row), v.ok[:n])
 	}
 	if learner := learnerOf(v.row); v.row.Version != nil && learner >= 0 {
 		for _, at := range v.ok[:n] {
@@ -382,15 +368,11 @@ func (s *reservoir) add(v *view, file string) {
 			k.turn = append(k.turn, turn)
 		}
 	}
-	k.again = occurrences(v.row.Prompt, v.row.Token, v.ok[:n])
-	for i, at := range v.ok[:n] {
-		if v.row.Token != nil {
-			k.id = append(k.id, v.row.Token[at])
-		}
+	k.id, k.again = pick(v.row.Token, v.ok[:n]), occurrences(v.row.Prompt, v.row.Token, v.ok[:n])
+	for _, at := range v.ok[:n] {
 		if v.row.Flips != nil {
 			k.flipped = append(k.flipped, v.row.Flipped(at))
 		}
-		k.third = append(k.third, uint8(3*i/n))
 	}
 	heap.Push(s, k)
 	s.tokens += n
@@ -437,9 +419,9 @@ func byScope(rows []*kept) map[scope][]*kept {
 		for _, s := range []scope{{"env", k.env}, {"file", k.file}} {
 			parts[s] = append(parts[s], k)
 		}
-		for third := range uint8(3) {
-			from, _ := slices.BinarySearch(k.third, third)
-			to, _ := slices.BinarySearch(k.third, third+1)
+		for third := range 3 {
+			n := len(k.roll)
+			from, to := (third*n+2)/3, (third*n+n+2)/3
 			if s := (scope{"third", string(rune('1' + third))}); from < to {
 				parts[s] = append(parts[s], &kept{roll: k.roll[from:to], old: k.old[from:to], number: k.number})
 			}
@@ -541,13 +523,7 @@ const mostPrompts = 1 << 18
 func (t *text) add(r *reader.Row) {
 	t.rows++
 	if n := r.Trained(); n > 0 && r.Step != reader.Unknown {
-		if t.lengths == nil {
-			t.lengths = map[int]*masked.Running{}
-		}
-		if t.lengths[r.Step] == nil {
-			t.lengths[r.Step] = new(masked.Running)
-		}
-		t.lengths[r.Step].Add(float64(n))
+		entry(&t.lengths, r.Step, math.MaxInt).Add(float64(n))
 		t.last = max(t.last, r.Step)
 		if len(t.lengths) > 2*growthSteps { // those that growth cannot compare with the last one
 			maps.DeleteFunc(t.lengths, func(step int, _ *masked.Running) bool { return step < t.last-growthSteps })
@@ -574,16 +550,9 @@ func (t *text) add(r *reader.Row) {
 	if h == 0 {
 		return
 	}
-	if t.prompts == nil {
-		t.prompts = map[uint64]*passk.Tally{}
-	}
-	at := t.prompts[h]
+	at := entry(&t.prompts, h, mostPrompts)
 	if at == nil {
-		if len(t.prompts) == mostPrompts {
-			return
-		}
-		at = &passk.Tally{}
-		t.prompts[h] = at
+		return
 	}
 	at.Samples++
 	if right := r.Reward > 0; math.IsNaN(r.Acc) && right || r.Acc > 0.5 {

@@ -243,7 +243,7 @@ func (l *locus) without(k *kept) *kept {
 		part.control[i] = pick(k.control[i], at)
 	}
 	part.behind, part.ref, part.entropy = pick(k.behind, at), pick(k.ref, at), pick(k.entropy, at)
-	part.id, part.again, part.flipped, part.third, part.turn = pick(k.id, at), pick(k.again, at), pick(k.flipped, at), pick(k.third, at), pick(k.turn, at)
+	part.id, part.again, part.flipped, part.turn = pick(k.id, at), pick(k.again, at), pick(k.flipped, at), pick(k.turn, at)
 	part.first = false // a prefix has a gap
 	return &part
 }
