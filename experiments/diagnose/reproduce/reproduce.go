@@ -48,15 +48,10 @@ type Toy struct {
 	Cause, Level string
 	// Size and K3 are the gap of a short run of the recipe.
 	Size, K3 float64
-	// Levels are those that were measured.
-	Levels []measured
+	// Sizes are those of the levels, in their order.
+	Sizes []float64
 	// Factor is how far off the size or the k3 is, whichever is further: 1 is met.
 	Factor float64
-}
-
-type measured struct {
-	Level string
-	Size  float64
 }
 
 // level is a setting of a dial.
@@ -143,7 +138,7 @@ func (d *dial) search(ctx context.Context, q Request) (*Toy, error) {
 		if err != nil {
 			return nil, err
 		}
-		toy.Levels = append(toy.Levels, measured{x.name, size})
+		toy.Sizes = append(toy.Sizes, size)
 		if off := q.off(size, k3); off < nearest {
 			best, nearest = i, off
 		}
@@ -153,7 +148,7 @@ func (d *dial) search(ctx context.Context, q Request) (*Toy, error) {
 	}
 	x := levels[best]
 	if d.lag > 0 { // a step is about as far as its rate is large
-		x = scaled(x, q.Size/toy.Levels[best].Size)
+		x = scaled(x, q.Size/toy.Sizes[best])
 	}
 	var err error
 	if toy.Recipe, err = d.recipe(x); err != nil {

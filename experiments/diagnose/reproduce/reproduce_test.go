@@ -35,11 +35,11 @@ func TestSearchFindsItsOwn(t *testing.T) {
 		}
 		toy := must.Get(Search(context.Background(), Request{Cause: c.cause, Size: want, Workers: 2}))(t)
 		if toy.Level != c.level || toy.Factor > 2 || distance(toy.Size, want) > 0.4 {
-			t.Errorf("%s: %s of size %v, want %s of %v: %v", c.cause, toy.Level, toy.Size, c.level, want, toy.Levels)
+			t.Errorf("%s: %s of size %v, want %s of %v: %v", c.cause, toy.Level, toy.Size, c.level, want, toy.Sizes)
 		}
-		for i, m := range toy.Levels[1:] {
-			if m.Size <= toy.Levels[i].Size && c.cause != "order" {
-				t.Errorf("%s: %v", c.cause, toy.Levels)
+		for i, size := range toy.Sizes[1:] {
+			if size <= toy.Sizes[i] && c.cause != "order" {
+				t.Errorf("%s: %v", c.cause, toy.Sizes)
 			}
 		}
 	}
@@ -51,7 +51,7 @@ func TestStalenessMovesWithTheRate(t *testing.T) {
 	}
 	toy := must.Get(Search(context.Background(), Request{Cause: "staleness", Size: 0.05, Workers: 2}))(t)
 	if toy.Factor > 2 || toy.Recipe.Schedule.Name != "lag" || !strings.HasPrefix(toy.Level, "learner.optimizer.lr=") {
-		t.Errorf("%s of size %v: %v", toy.Level, toy.Size, toy.Levels)
+		t.Errorf("%s of size %v: %v", toy.Level, toy.Size, toy.Sizes)
 	}
 	if back, err := recipe.Parse("back.yaml", toy.Recipe.YAML()); err != nil || back.Name != "reproduce-staleness" {
 		t.Errorf("%v", err)
