@@ -42,8 +42,8 @@ type Format struct {
 	index map[string]placed // of a key by each name that a file may have for it
 }
 
-// Keys are lists of keys, by what they hold.
-type Keys struct{ Numbers, Counted, Texts, Objects string }
+// Keys are lists of keys, by what they hold; those that are skipped are known and not read.
+type Keys struct{ Skipped, Numbers, Texts, Objects string }
 
 // key is what a format reads under a name of the neutral format, or one of its own: what it may hold, and what files call it, the
 // preferred name first.
@@ -57,10 +57,10 @@ type key struct {
 type placed struct{ place, rank int }
 
 func (k Keys) list() (list []key) {
-	for i, text := range [...]string{k.Numbers, k.Texts, k.Counted, k.Objects} {
+	for i, text := range [...]string{k.Skipped, k.Numbers, k.Texts, k.Objects} {
 		for field := range strings.FieldsSeq(text) {
 			name, others, _ := strings.Cut(field, "=")
-			list = append(list, key{name, numbers + kind(i), strings.Split(cmp.Or(others, name), ",")})
+			list = append(list, key{name, kind(i), strings.Split(cmp.Or(others, name), ",")})
 		}
 	}
 	return list
@@ -201,7 +201,7 @@ func (o *record) numbersOf(row *Row) {
 		truncated = 1 - o.scalar("finished")
 	}
 	row.Finish = finish(o.word("finish_reason"), truncated)
-	row.PromptText, row.Text, row.Messages = o.word("input"), o.word("text"), len(o.at("messages").text)
+	row.PromptText, row.Text = o.word("input"), o.word("text")
 	if row.Head = o.whole("head"); row.Head < 0 {
 		row.Head = Unknown
 	}
@@ -432,7 +432,7 @@ func (o *record) disagreement(mask []float64) string {
 }
 
 func openInstructRow(o *record, row *Row, visit func() error) error {
-	if o.at("request_info").present && o.part("request_info", "tool_calleds").first(0) == 1 {
+	if o.at("request_info").present && o.part("request_info", "tool_calleds", 0).scalar() == 1 {
 		row.note = "responses that called a tool have its tokens among their own: the records have no mask"
 	}
 	return responseRow(o, row, visit)
@@ -473,11 +473,11 @@ func (r *Row) sampled(prompt, tokens, logps []float64, advantage float64, traine
 func torchtitanRows(o *record, row *Row, visit func() error) error {
 	o.numbersOf(row)
 	for i := range o.at("turns").objects {
-		of := func(name string) []float64 { return o.part("turns", name).numbers(i) }
+		of := func(name string) []float64 { return o.part("turns", name, i).number }
 		if err := row.sampled(of("prompt_token_ids"), of("completion_token_ids"), of("completion_logprobs"), o.scalar("advantage"), o.scalar("is_validation") != 1); err != nil {
 			return fmt.Errorf("turn %d: %w", i, err)
 		}
-		row.Head, row.Tail = o.part("turns", "min_policy_version").count(i), o.part("turns", "max_policy_version").count(i)
+		row.Head, row.Tail = o.part("turns", "min_policy_version", i).whole(), o.part("turns", "max_policy_version", i).whole()
 		if err := visit(); err != nil {
 			return err
 		}
@@ -486,15 +486,15 @@ func torchtitanRows(o *record, row *Row, visit func() error) error {
 }
 
 func tinkerRows(o *record, row *Row, visit func() error) error {
-	split := o.part("scope", "split").word(0)
-	row.Step, row.Group, row.Index = o.part("scope", "iteration").count(0), o.part("scope", "group_idx").count(0), o.part("scope", "traj_idx").count(0)
-	row.Temperature, row.TopP, row.Env = o.part("sampling_params", "temperature").first(0), o.part("sampling_params", "top_p").first(0), split
+	split := o.part("scope", "split", 0).word()
+	row.Step, row.Group, row.Index = o.part("scope", "iteration", 0).whole(), o.part("scope", "group_idx", 0).whole(), o.part("scope", "traj_idx", 0).whole()
+	row.Temperature, row.TopP, row.Env = o.part("sampling_params", "temperature", 0).scalar(), o.part("sampling_params", "top_p", 0).scalar(), split
 	for i := range o.at("samples").objects {
-		of := func(name string) []float64 { return o.part("samples", name).numbers(i) }
+		of := func(name string) []float64 { return o.part("samples", name, i).number }
 		if err := row.sampled(o.column("prompt_tokens"), of("tokens"), of("logprobs"), nan, cmp.Or(split, "train") == "train"); err != nil {
 			return fmt.Errorf("sample %d: %w", i, err)
 		}
-		row.Finish = finish(o.part("samples", "stop_reason").word(i), nan)
+		row.Finish = finish(o.part("samples", "stop_reason", i).word(), nan)
 		if err := visit(); err != nil {
 			return err
 		}
@@ -593,8 +593,6 @@ type Row struct {
 	Head, Tail int
 	// Learner is the number of updates before the weights of Old, 0 where it is the number of the steps before.
 	Learner int
-	// Messages is how many messages the conversation has, 0 if unknown.
-	Messages int
 
 	// Text is the response of a dump without tokens, PromptText its prompt.
 	Text, PromptText string
@@ -605,7 +603,6 @@ type Row struct {
 
 // reset makes the row one of which nothing is known, and keeps its memory.
 func (r *Row) reset() {
-	nan := math.NaN()
 	*r = Row{
 		Step: Unknown, Index: Unknown, Group: Unknown, Head: Unknown, Tail: Unknown,
 		Reward: nan, Score: nan, Acc: nan, Temperature: nan, TopP: nan, Lag: nan,

@@ -54,16 +54,10 @@ func (o *record) column(name string) []float64 {
 	return nil
 }
 
-// scalar is a single number of the row, NaN if it has none.
-func (o *record) scalar(name string) float64 {
-	if c := o.at(name); c.present && len(c.number) > 0 {
-		return c.number[0]
-	}
-	return nan
-}
-
-// whole is a single whole number of the row, Unknown if it has none.
-func (o *record) whole(name string) int { return wholeOf(o.scalar(name)) }
+// scalar, whole and word are single values of the row.
+func (o *record) scalar(name string) float64 { return o.at(name).scalar() }
+func (o *record) whole(name string) int      { return o.at(name).whole() }
+func (o *record) word(name string) string    { return o.at(name).word() }
 
 // wholeOf is a number as a whole one, Unknown if it is none.
 func wholeOf(x float64) int {
@@ -71,14 +65,6 @@ func wholeOf(x float64) int {
 		return int(x)
 	}
 	return Unknown
-}
-
-// word is the last text of a key, empty if the row has none.
-func (o *record) word(name string) string {
-	if c := o.at(name); len(c.text) > 0 {
-		return c.text[len(c.text)-1]
-	}
-	return ""
 }
 
 // read reads an object and what follows it on its line.
@@ -455,7 +441,6 @@ const (
 	skipped kind = iota
 	numbers      // and truth values; null is NaN
 	texts
-	counted // how many texts there are
 	objects // one, or a list of them: see part
 )
 
@@ -466,6 +451,25 @@ func (c *cell) reset() {
 		c.parts[i].reset()
 		c.parts[i].ends = c.parts[i].ends[:0]
 	}
+}
+
+// scalar is the first number of a cell, NaN if it has none.
+func (c *cell) scalar() float64 {
+	if len(c.number) > 0 {
+		return c.number[0]
+	}
+	return nan
+}
+
+// whole is that number as a whole one, Unknown if it is none.
+func (c *cell) whole() int { return wholeOf(c.scalar()) }
+
+// word is the last text of a cell, empty if it has none.
+func (c *cell) word() string {
+	if len(c.text) > 0 {
+		return c.text[len(c.text)-1]
+	}
+	return ""
 }
 
 // listed notes that a list of n numbers has ended.
@@ -551,8 +555,6 @@ func (s *scanner) textValue(c *cell) error {
 	switch c.kind {
 	case texts:
 		return s.write(c, string(text))
-	case counted:
-		return s.write(c, "")
 	case numbers:
 		x, err := strconv.ParseFloat(string(text), 64)
 		if err != nil || !math.IsNaN(x) && !math.IsInf(x, 0) {
@@ -809,46 +811,22 @@ func (s *scanner) part(c *cell, depth int) error {
 	return err
 }
 
-// part is what the objects of a cell hold under a key.
-func (o *record) part(name, key string) *part {
+// part is what an object of a cell holds under a key, the cell nothing if that is nothing.
+func (o *record) part(name, key string, object int) *cell {
 	c := o.at(name)
-	return &c.parts[slices.IndexFunc(c.parts, func(p part) bool { return p.name == key })]
-}
-
-// span is where the entries of an object begin and end, both 0 if it has none.
-func (p *part) span(object int) (from, to int) {
+	p := &c.parts[slices.IndexFunc(c.parts, func(p part) bool { return p.name == key })]
 	if object >= len(p.ends) {
-		return 0, 0
+		return &nothing
 	}
+	from, to := 0, p.ends[object]
 	if object > 0 {
 		from = p.ends[object-1]
 	}
-	return from, p.ends[object]
-}
-
-// numbers are the numbers of an object, nil if it has none.
-func (p *part) numbers(object int) []float64 {
-	if from, to := p.span(object); from < to {
-		return p.number[from:to]
+	switch {
+	case from == to:
+		return &nothing
+	case p.kind == texts:
+		return &cell{text: p.text[from:to]}
 	}
-	return nil
-}
-
-// first is the first number of an object, NaN if it has none.
-func (p *part) first(object int) float64 {
-	if x := p.numbers(object); len(x) > 0 {
-		return x[0]
-	}
-	return nan
-}
-
-// count is the first number of an object as a whole one, Unknown if it is none.
-func (p *part) count(object int) int { return wholeOf(p.first(object)) }
-
-// word is the first text of an object, empty if it has none.
-func (p *part) word(object int) string {
-	if from, to := p.span(object); from < to {
-		return p.text[from]
-	}
-	return ""
+	return &cell{number: p.number[from:to]}
 }
