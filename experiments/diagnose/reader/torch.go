@@ -146,10 +146,7 @@ func (a *archive) column(v any) ([]float64, error) {
 	case nil:
 		return nil, nil
 	case *list:
-		if v.items == nil && v.numbers != nil {
-			x = v.numbers
-			break
-		}
+		x = v.numbers
 		for _, item := range v.items {
 			n, ok := number(item)
 			if !ok {
@@ -165,10 +162,10 @@ func (a *archive) column(v any) ([]float64, error) {
 		if err != nil {
 			return nil, err
 		}
-		if a.left < t.entries() {
+		if a.left < t.entries {
 			return nil, fmt.Errorf("its samples have more entries than the file has bytes")
 		}
-		if x, err = t.read(0, t.entries()); err != nil {
+		if x, err = t.read(0, t.entries); err != nil {
 			return nil, err
 		}
 	default:
@@ -285,10 +282,11 @@ var elements = func() map[string]element {
 // tensor is an array in a file, in the order of its entries. Nothing of it is read
 // before it is wanted.
 type tensor struct {
-	shape []int
-	kind  element
-	at    io.ReaderAt
-	from  int64
+	shape   []int
+	entries int
+	kind    element
+	at      io.ReaderAt
+	from    int64
 }
 
 // newTensor checks that the file has what the shape promises.
@@ -307,15 +305,7 @@ func newTensor(at io.ReaderAt, from, size int64, kind string, shape []int) (*ten
 	if from < 0 || need > size {
 		return nil, fmt.Errorf("a tensor of shape %v in %d bytes", shape, size)
 	}
-	return &tensor{shape, e, at, from}, nil
-}
-
-func (t *tensor) entries() int {
-	n := 1
-	for _, d := range t.shape {
-		n *= d
-	}
-	return n
+	return &tensor{shape, int(need) / e.size, e, at, from}, nil
 }
 
 // read returns n entries from one on.
@@ -362,11 +352,10 @@ type (
 	}
 	// global names a class or a function. It is never called.
 	global struct{ module, name string }
-	// built is what a global would have made of arguments and state.
+	// built is what a global would have made of arguments.
 	built struct {
-		by    global
-		args  []any
-		state any
+		by   global
+		args []any
 	}
 	// stored is what persistent_load would have made of its argument.
 	stored struct{ id any }
@@ -518,16 +507,12 @@ func (u *unpickler) pop() (any, error) {
 	return v, nil
 }
 
-func (u *unpickler) popN(n int) ([]any, error) {
-	items := make([]any, n)
-	for i := n - 1; i >= 0; i-- {
-		v, err := u.pop()
-		if err != nil {
-			return nil, err
-		}
-		items[i] = v
+func (u *unpickler) popN(n int) (items []any, err error) {
+	items = make([]any, n)
+	for i := n - 1; i >= 0 && err == nil; i-- {
+		items[i], err = u.pop()
 	}
-	return items, nil
+	return items, err
 }
 
 // popMark takes what is above the last mark; it is valid until the next push.
@@ -544,11 +529,9 @@ func (u *unpickler) popMark() ([]any, error) {
 
 // long is a whole number of any length; above 64 bits it becomes a float64.
 func long(b []byte) any {
-	x := new(big.Int)
-	for i := len(b) - 1; i >= 0; i-- {
-		x.Or(x.Lsh(x, 8), big.NewInt(int64(b[i])))
-	}
-	if len(b) > 0 && b[len(b)-1]&0x80 != 0 {
+	slices.Reverse(b)
+	x := new(big.Int).SetBytes(b)
+	if len(b) > 0 && b[0]&0x80 != 0 {
 		x.Sub(x, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
 	}
 	if x.IsInt64() {
@@ -658,10 +641,7 @@ func (u *unpickler) step(op byte) error {
 			return fmt.Errorf("a global without a name")
 		}
 		return u.global(module, name)
-	case 'b': // BUILD
-		if to, ok := items[0].(*built); ok {
-			to.state = items[1]
-		}
+	case 'b': // BUILD, whose state says nothing of a tensor
 		u.push(items[0])
 	case 'R', 0x81: // what a global would be applied to is noted
 		by, ok := items[0].(global)
