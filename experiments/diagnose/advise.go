@@ -54,7 +54,7 @@ type Analysis struct {
 
 	gap     metrics.Tally
 	extra   extra
-	columns struct{ rows, roll, old, trained int }
+	columns struct{ rows, roll, old int }
 	flips   flips
 	all     view
 	thirds  [3]view
@@ -62,8 +62,8 @@ type Analysis struct {
 
 type scoped struct {
 	scope
-	gauges                   []gauge
-	tokens, trained, answers int
+	gauges           []gauge
+	trained, answers int
 }
 
 // extra is what a Gap does not have.
@@ -135,7 +135,6 @@ func (a *Analysis) row(r *reader.Row, file string) {
 		return
 	}
 	a.columns.rows++
-	a.columns.trained += r.Trained()
 	a.columns.roll += count1(r.Roll != nil)
 	a.columns.old += count1(r.Old != nil)
 	if r.Roll == nil || r.Old == nil {
@@ -196,7 +195,6 @@ func (a *Analysis) add(at scope, most int, v *view) {
 		a.index[at], a.scopes = s, append(a.scopes, s)
 	}
 	s.trained += len(v.at)
-	s.tokens += len(v.ok)
 	s.answers += count1(len(v.at) > 0)
 	for i, g := range s.gauges {
 		if v.whole || !checks[i].whole {
@@ -215,7 +213,7 @@ func (a *Analysis) judged() []Check {
 	var list []Check
 	failed := map[scope]int{} // the first check that failed there
 	for at, s := range a.scopes {
-		e := &evidence{scope: s.scope, tokens: s.tokens, trained: s.trained, answers: s.answers,
+		e := &evidence{scope: s.scope, trained: s.trained, answers: s.answers,
 			sample: parts[s.scope], found: map[string]outcome{}, options: a.options}
 		if at > 0 && (!e.enough() || s.trained == a.scopes[0].trained) {
 			continue // too little, or nothing but everything once more
@@ -698,8 +696,7 @@ type Shown struct {
 type ShownToken struct {
 	ID         int32
 	Roll, Old  float64
-	Place      int // among the trained tokens of the response
-	Turn       int
+	Place      int     // among the trained tokens of the response
 	Difference float64 // old - roll
 }
 
@@ -748,9 +745,6 @@ func (a *Analysis) Shown() []Shown {
 			t := ShownToken{ID: -1, Roll: s.k.roll[n], Old: s.k.old[n], Place: n, Difference: s.k.old[n] - s.k.roll[n]}
 			if s.k.id != nil {
 				t.ID = s.k.id[n]
-			}
-			if n < len(s.k.turn) {
-				t.Turn = int(s.k.turn[n])
 			}
 			view.Tokens = append(view.Tokens, t)
 		}

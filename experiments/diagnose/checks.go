@@ -109,7 +109,6 @@ var checks = []check{
 // evidence is what the checks of a scope have found so far.
 type evidence struct {
 	scope    scope
-	tokens   int // trained, with finite log-probs
 	trained  int
 	answers  int // responses with such a token
 	sample   []*kept

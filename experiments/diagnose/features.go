@@ -774,7 +774,6 @@ var beyond = [...]float64{7.879, 10.597, 12.838, 14.860, 16.750, 18.548, 20.278,
 type evidenceFor struct {
 	cause         string
 	log, distance float64
-	nearest       string
 	look          float64 // log without what versions say
 }
 
@@ -800,7 +799,7 @@ func (g classes) families(f *Features) []evidenceFor {
 		}
 		logs[c.Cause] = append(logs[c.Cause], logDensity)
 		if d := distance / beyond[max(len(at)-1, 0)]; d < list[i].distance {
-			list[i].distance, list[i].nearest = d, c.Name
+			list[i].distance = d
 		}
 	}
 	for i := range list {
@@ -830,7 +829,6 @@ func (g classes) families(f *Features) []evidenceFor {
 // times larger, which is what another route does. Each state's errors have Student's distribution, since positions are of
 // unequal size; its tail is chosen by likelihood.
 type jumps struct {
-	law          student
 	small, large float64 // scales
 	share        float64 // of tokens that jump
 	stay         float64 // that the next one jumps as well
@@ -891,7 +889,7 @@ func (s *deviations) jumpsOf() jumps {
 // chain fits the chain with a distribution, and has as its gain the log-likelihood; alone is the log-likelihood of one state.
 func (s *deviations) chain(l student) (j jumps, alone float64) {
 	n := len(s.all)
-	j = jumps{law: l, chance: make([]float64, n), share: firstShare, stay: firstStay}
+	j = jumps{chance: make([]float64, n), share: firstShare, stay: firstStay}
 	j.small = max(medianOf(s.column(func(x deviation) float64 { return math.Abs(x.v) }))/0.741, 1e-300)
 	one := j.small
 	for range passes {
@@ -935,7 +933,7 @@ func (s *deviations) chain(l student) (j jumps, alone float64) {
 				}
 			}
 		}
-		next = jumps{law: l, chance: j.chance, share: weight / float64(n), stay: firstStay, gain: likelihood}
+		next = jumps{chance: j.chance, share: weight / float64(n), stay: firstStay, gain: likelihood}
 		next.small = math.Sqrt(square[0] / max(float64(n)-weight, 1))
 		next.large = math.Sqrt(square[1] / max(weight, 1e-9))
 		if from > 0 {

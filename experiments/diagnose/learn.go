@@ -42,7 +42,6 @@ type answers struct {
 	list   []answer
 	number int   // of responses seen
 	below  *rank // of those that are kept, nil while all are
-	tokens int   // trained, with an advantage
 }
 
 // mostAnswers is how many responses are kept, some 20 MB. Beyond, the half with the least rank stays: nearly all of its groups are whole.
@@ -83,7 +82,6 @@ func (a *answers) add(r *reader.Row) {
 		if r.Advantage == nil || !isFinite(r.Advantage[i]) {
 			continue
 		}
-		a.tokens++
 		one := r.Advantage[i]
 		if first {
 			x.advantage, x.largest, first = one, one, false
@@ -628,7 +626,7 @@ const topKL = 8
 
 // referenceKL measures the divergence from the reference model and where it sits.
 type referenceKL struct {
-	n, bad     int
+	n          int
 	k1, k2, k3 float64
 	responses  int
 	top        []klToken // the largest, the largest first
@@ -658,7 +656,6 @@ func (c *referenceKL) add(r *reader.Row) {
 		}
 		ratio := r.Ref[i] - policy[i]
 		if !isFinite(ratio) {
-			c.bad++
 			continue
 		}
 		t := klToken{ratio, elementary.Expm1(min(ratio, 700)) - ratio, r.Step, c.responses, i, -1}
