@@ -146,17 +146,9 @@ func tTest(d Level, name string, x []float64, at float64, needs string, m Mark, 
 // contrary.
 func Proportional(d Level, name string, x []float64) Check {
 	i := stats.T(x)
-	out := Open
-	switch {
-	case math.IsNaN(i.Estimate) || math.IsNaN(i.Low):
-	case i.High < 1:
-		out = Contrary
-	case i.Low > 1:
-		out = Failed
-	case i.Low > 0.7:
-		out = Passed
-	}
-	return Check{Name: name, Level: d, Needs: "interval holds 1 and lies above 0.7", Value: i, P: stats.TTest(x, 0.7), Seeds: x, Outcome: out}
+	holdsOne := i.Low <= 1 && i.High >= 1
+	return Check{Name: name, Level: d, Needs: "interval holds 1 and lies above 0.7", Value: i, P: stats.TTest(x, 0.7), Seeds: x,
+		Outcome: mark(i, holdsOne && i.Low > 0.7, i.High < 1, i.Low > 1)}
 }
 
 // Significant is the level of every test.
@@ -203,20 +195,13 @@ func Rates(d Level, name string, eventsA, allA, eventsB, allB []float64, r float
 	return tooFew(c, stats.Pool([]stats.Count{a, b}))
 }
 
-// share checks that a share lies inside [low, high], by counts pooled over the
-// replications and the exact interval of Clopper and Pearson.
-func share(d Level, name string, events, all []float64, low, high float64) Check {
+// Occurs checks that something rare happens at all: any event lifts the exact interval of Clopper and Pearson of the share,
+// pooled over the replications, above 0, so that enough of them are asked for.
+func Occurs(d Level, name string, events, all []float64) Check {
 	sum := pooled(events, all)
 	i := sum.Share()
-	c := Check{Name: name, Level: d, Needs: fmt.Sprintf("exact interval inside [%v, %v], pooled", low, high), Value: i, P: math.NaN(),
-		Seeds: stats.Quotients(events, all), Outcome: mark(i, i.Low >= low && i.High <= high, false, i.Low > high || i.High < low)}
-	return tooFew(c, sum)
-}
-
-// Occurs checks that something rare happens at all: any event lifts the exact
-// interval of the pooled share above 0, so that enough of them are asked for.
-func Occurs(d Level, name string, events, all []float64) Check {
-	c := share(d, name, events, all, 0, 1)
+	c := tooFew(Check{Name: name, Level: d, Needs: "exact interval inside [0, 1], pooled", Value: i, P: math.NaN(),
+		Seeds: stats.Quotients(events, all), Outcome: mark(i, true, false, false)}, sum)
 	if c.Outcome == Passed {
 		c.Needs = fmt.Sprintf("at least %d events, pooled", stats.FewEvents)
 	}
@@ -252,14 +237,13 @@ type Shares struct {
 // where all warm starts agree, with the one that adds the squares of Clopper and Pearson's.
 func FewerCollapses(d Level, name string, a, b Shares) Check {
 	differences := stats.Differences(b.By, a.By)
-	i, p := stats.T(differences), stats.SignFlip(differences)
+	c := Better(d, fmt.Sprintf("%s, %d of %d against %d of %d", name, a.Events, a.Runs, b.Events, b.Runs), differences)
+	c.Needs = "fewer, sign-flip p < 0.05"
 	if stats.Deviation(differences) == 0 || len(differences) < 2 {
-		i = exactDifference(b.By, a.By)
+		c.Value = exactDifference(b.By, a.By)
 	}
-	i.Low, i.High = max(i.Low, -1), min(i.High, 1)
-	sure := p < Significant
-	return Check{Name: fmt.Sprintf("%s, %d of %d against %d of %d", name, a.Events, a.Runs, b.Events, b.Runs), Level: d, Needs: "fewer, sign-flip p < 0.05",
-		Value: i, P: p, Power: power(differences, 0), Seeds: differences, Outcome: mark(i, sure && i.Estimate > 0, sure && i.Estimate < 0, false)}
+	c.Value = c.Value.Within(-1, 1)
+	return c
 }
 
 // exactDifference is the difference of two mean shares of n, by exact intervals of the nearest counts.

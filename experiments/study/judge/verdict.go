@@ -89,26 +89,19 @@ func (m Mark) Term() string {
 // and where none passes, the first level says how it failed: not reproduced, or
 // undecided.
 func Decide(checks []Check) Verdict {
-	first := primary(checks, Levels...)
-	if first == nil {
+	c := Decisive(checks)
+	switch {
+	case c == nil:
 		return Undecided
-	}
-	if first.Outcome == Contrary {
+	case c.Outcome == Passed:
+		return map[Level]Verdict{Exact: Reproduced, Natural: Reproduced, Ladder: Extrapolates, Amplified: OnlyAmplified}[c.Level]
+	case c.Outcome == Contrary:
 		return Refuted
-	}
-	for level, verdict := range passes {
-		if c := primary(checks, Levels[level]); c != nil && c.Outcome == Passed {
-			return verdict
-		}
-	}
-	if first.Outcome == Failed {
+	case c.Outcome == Failed:
 		return NotReproduced
 	}
 	return Undecided
 }
-
-// passes is the verdict of a primary check that passes, by place in Levels.
-var passes = [...]Verdict{Reproduced, Reproduced, Extrapolates, OnlyAmplified}
 
 // primary is the primary check of the first of these levels that has one.
 func primary(checks []Check, levels ...Level) *Check {
@@ -122,13 +115,17 @@ func primary(checks []Check, levels ...Level) *Check {
 	return nil
 }
 
-// Decisive is the primary check that a verdict rests on: the one that passed,
+// Decisive is the primary check that the verdict rests on: the one that passed,
 // or the first that stands in the way.
-func (v Verdict) Decisive(checks []Check) *Check {
-	for i, verdict := range passes {
-		if c := primary(checks, Levels[i]); verdict == v && c != nil && c.Outcome == Passed {
+func Decisive(checks []Check) *Check {
+	first := primary(checks, Levels...)
+	if first == nil || first.Outcome == Contrary {
+		return first
+	}
+	for _, level := range Levels {
+		if c := primary(checks, level); c != nil && c.Outcome == Passed {
 			return c
 		}
 	}
-	return primary(checks, Levels...)
+	return first
 }

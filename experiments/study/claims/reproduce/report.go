@@ -122,7 +122,7 @@ func Verdicts(list []Result) string {
 }
 
 // decisive is the check that the verdict rests on.
-func (j *Judged) decisive() *judge.Check { return j.Verdict.Decisive(j.Evidence.Checks) }
+func (j *Judged) decisive() *judge.Check { return judge.Decisive(j.Evidence.Checks) }
 
 // figure is the value of the check that the verdict rests on. One of the natural
 // level has the amplified one next to it and the other way round, where both were

@@ -287,7 +287,7 @@ func ExampleRun() {
 	}
 	for _, r := range list {
 		fmt.Println(r.Claim.Title, "-", r.verdictText())
-		d := r.Verdict.Decisive(r.Evidence.Checks)
+		d := judge.Decisive(r.Evidence.Checks)
 		fmt.Printf("%s: %s, %s\n", d.Name, d.Needs, d.Outcome)
 	}
 	// Output:

@@ -202,7 +202,7 @@ func decisive(c *judge.Check) *Decisive {
 // outcome is what the verdict file says of a judgement.
 func (j *Judged) outcome() Outcome {
 	o := Outcome{Verdict: j.Verdict, Replications: len(j.Seeds), Independent: j.Independent, Seeds: j.Seeds}
-	if d := j.Verdict.Decisive(j.Evidence.Checks); d != nil {
+	if d := j.decisive(); d != nil {
 		o.Primary = decisive(d)
 	}
 	return o
