@@ -223,7 +223,7 @@ func correctionsReport(m *stability.Map) (page results.Report, err error) {
 		if err := names[i].fill(); err != nil {
 			return page, err
 		}
-		page.Sections = append(page.Sections, results.Section{ID: n.Name, Heading: n.Name, Blocks: []results.Block{results.Prose("In a recipe of driftlab:"), results.Code(sources.RecipeLine(n.Recipe)),
+		page.Sections = append(page.Sections, results.Section{ID: n.Name, Heading: n.Name, Blocks: []results.Block{results.Prose("In a recipe of driftlab:"), results.Code(foreign.RecipeLine(n.Recipe)),
 			sitePart("paste", names[i].Frameworks), results.Fold{Summary: "Measured on the stability map", Blocks: []results.Block{results.Code(strings.Join(effects, "\n"))}}}})
 	}
 	page.Sections = append(page.Sections, results.Section{ID: "frameworks", Heading: "Names and keys by framework", Blocks: []results.Block{sitePart("frameworks", foreign.Registries())}})

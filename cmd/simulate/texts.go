@@ -6,7 +6,6 @@ import (
 	"sync"
 	"text/template"
 
-	"driftlab/experiments/study/sources"
 	"driftlab/trainer/method/trace"
 	"driftlab/trainer/recipe/foreign"
 )
@@ -18,7 +17,7 @@ var textTemplates string
 var texts = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
 		"section": section, "indent": indented, "join": strings.Join, "trim": strings.TrimSpace, "policies": rollOrLogp.MatchString,
-		"bound": boundText, "claims": claimsOn, "effects": effectsOf, "measured": measuredEffects, "recipe": sources.RecipeLine,
+		"bound": boundText, "claims": claimsOn, "effects": effectsOf, "measured": measuredEffects, "recipe": foreign.RecipeLine,
 		"flat":       func(text string) string { return strings.ReplaceAll(text, "\n", "; ") },
 		"notWritten": func() string { return foreign.NotWritten },
 		"next":       func(i int) int { return i + 1 },

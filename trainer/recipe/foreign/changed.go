@@ -58,6 +58,7 @@ func write(name, base string, r recipe.Recipe) (text string, notes, lost []strin
 		r.Loss.Name, r.Loss.Params = named.Composed()
 	}
 	w := &writing{framework: frameworks()[at], had: partsOf(base), want: parts(r), recipe: r, pipeline: r.Correction.Pipeline()}
+	w.before, w.after = leaves(w.had), leaves(w.want)
 	w.all()
 	if len(w.pairs) > 0 {
 		text = w.text()
@@ -70,16 +71,13 @@ func write(name, base string, r recipe.Recipe) (text string, notes, lost []strin
 	if err != nil {
 		panic(fmt.Sprintf("foreign: what is written for %s is refused: %v\n%s", name, err, text))
 	}
-	before, after, got := map[string]string{}, map[string]string{}, map[string]string{}
-	leaves("", w.had, before)
-	leaves("", w.want, after)
-	leaves("", parts(back), got)
-	for _, path := range slices.Sorted(maps.Keys(after)) {
+	got := leaves(parts(back))
+	for _, path := range slices.Sorted(maps.Keys(w.after)) {
 		section, _, _ := strings.Cut(path, ".")
 		whole := slices.Contains([]string{"loss", "kl", "advantage", "schedule"}, section) // all its parameters are the method's
-		changed := after[path] != before[path] || whole && fmt.Sprint(w.had[section]) != fmt.Sprint(w.want[section])
+		changed := w.after[path] != w.before[path] || whole && fmt.Sprint(w.had[section]) != fmt.Sprint(w.want[section])
 		counted := strings.NewReplacer("@pre", "", "@post", "", "dapo", "token-mean") // which differ where tokens are masked, or gradients accumulated
-		if !changed || section == "correction" && (w.inLoss || path != "correction.mode") || slices.Contains(lost, section) || counted.Replace(after[path]) == counted.Replace(got[path]) {
+		if !changed || section == "correction" && (w.inLoss || path != "correction.mode") || slices.Contains(lost, section) || counted.Replace(w.after[path]) == counted.Replace(got[path]) {
 			continue
 		}
 		lost = append(lost, section)
@@ -88,34 +86,38 @@ func write(name, base string, r recipe.Recipe) (text string, notes, lost []strin
 	return text, w.notes, lost
 }
 
-// leaves lists the values of a recipe by their paths; a list is one value.
-func leaves(path string, x any, into map[string]string) {
-	section, ok := x.(map[string]any)
-	if !ok || len(section) == 0 {
-		into[path] = shown(x)
-		return
-	}
+// leaves are the values of a section by their paths; a list is one value.
+func leaves(section map[string]any) map[string]string {
+	all := map[string]string{}
 	for name, x := range section { // each for itself, in any order
-		leaves(strings.TrimPrefix(path+"."+name, "."), x, into)
+		inner, _ := x.(map[string]any)
+		if len(inner) == 0 {
+			all[name] = shown(x)
+		}
+		for path, value := range leaves(inner) {
+			all[name+"."+path] = value
+		}
 	}
+	return all
 }
 
-// partsOf are the sections of a recipe that loads, those of the default recipe read once.
+// partsOf are the sections of a recipe that loads, read once.
 func partsOf(base string) map[string]any {
-	if base == "default" {
-		return defaultParts()
-	}
-	return loadParts(base)
+	return once(&loaded, base, func() map[string]any {
+		r, err := recipe.Load(base)
+		if err != nil {
+			panic("foreign: " + err.Error())
+		}
+		return parts(r)
+	})
 }
 
-var defaultParts = sync.OnceValue(func() map[string]any { return loadParts("default") })
+var loaded, usuals sync.Map
 
-func loadParts(base string) map[string]any {
-	r, err := recipe.Load(base)
-	if err != nil {
-		panic("foreign: " + err.Error())
-	}
-	return parts(r)
+// once is what a function makes of a key, made once.
+func once(made *sync.Map, key string, of func() map[string]any) map[string]any {
+	known, _ := made.LoadOrStore(key, sync.OnceValue(of))
+	return known.(func() map[string]any)()
 }
 
 // parts are the sections of a recipe.

@@ -48,11 +48,6 @@ func (c *Config) takeMinibatches(v *values, whole, part float64, keys ...string)
 	c.take("learner.minibatches", strconv.Itoa(int(n)), keys...)
 }
 
-// takeGroup sets the advantage by name.
-func (c *Config) takeAdvantage(name string, fields []string, keys ...string) {
-	c.take("advantage", "{"+strings.Join(append([]string{"name: " + name}, fields...), ", ")+"}", keys...)
-}
-
 // numberFormats are the names that frameworks give to number formats, and the formats here. A truth is float32: it switches on a head or a router
 // in full precision.
 var numberFormats = map[string]string{"bfloat16": "bf16", "bf16": "bf16", "float16": "fp16", "fp16": "fp16", "half": "fp16", "float32": "fp32", "fp32": "fp32", "float": "fp32", "true": "fp32",

@@ -56,9 +56,9 @@ func rollAdvantage(v *values, c *Config) {
 		mean, std := rollNormalization(v, name)
 		switch {
 		case name == "grpo" && mean == "group" && std == "group", name == "reinforce" && mean == "none" && std == "none":
-			c.takeAdvantage(name, nil, "adv_estimator")
+			c.take("advantage", "{name: "+name+"}", "adv_estimator")
 		default:
-			c.takeAdvantage("normalize", []string{"mean: " + mean, "std: " + std}, "adv_estimator")
+			c.take("advantage", fmt.Sprintf("{name: normalize, mean: %s, std: %s}", mean, std), "adv_estimator")
 		}
 	}
 	if v.truth("whiten_advantages", false) {

@@ -43,16 +43,14 @@ func TestRoundTripEveryMethod(t *testing.T) {
 			}
 			got := recipeOf(t, c)
 			section, _, _ := strings.Cut(m.Field, ".")
-			own, other := map[string]string{}, map[string]string{}
-			leaves("", parts(want)[section], own)
-			leaves("", parts(got)[section], other)
+			own, other := leaves(map[string]any{section: parts(want)[section]}), leaves(map[string]any{section: parts(got)[section]})
 			for _, path := range slices.Sorted(maps.Keys(own)) {
 				inLoss := (framework == "prime-rl" || framework == "tinker-cookbook") && section == "correction"
 				sameByAnotherName := m.Name == "icepop" || m.Name == "token_mask" || m.Name == "geometric" || m.Name == "sequence_mask" || framework == "roll" && (m.Name == "geometric_tis" || m.Name == "band") || strings.TrimSuffix(other[path], "@pre") == own[path]
-				if own[path] == other[path] || inLoss || sameByAnotherName || section == "correction" && !strings.HasPrefix(path, "weights") && path != "masks" {
+				if own[path] == other[path] || inLoss || sameByAnotherName || section == "correction" && !strings.HasPrefix(path, "correction.weights") && path != "correction.masks" {
 					continue
 				}
-				t.Errorf("%s, %s %s: %s is %s, read back %s\n%s", framework, m.Field, m.Name, path, own[path], other[path], text)
+				t.Errorf("%s, %s: %s is %s, read back %s\n%s", framework, m.Name, path, own[path], other[path], text)
 			}
 			said[framework+" "+m.Field]++
 		}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"driftlab/trainer/method/correction"
 	"driftlab/trainer/recipe"
@@ -29,6 +28,8 @@ func Writable() []string {
 type writing struct {
 	framework *framework
 	had, want map[string]any
+	// before and after are their values by path.
+	before, after map[string]string
 	recipe    recipe.Recipe
 	pipeline  *correction.Pipeline
 	pairs     []pair
@@ -106,22 +107,13 @@ func (w *writing) all() {
 		}
 	}
 	for _, e := range f.table.order {
-		if e.direct && !e.format && value(w.want, e.field) != value(w.had, e.field) {
-			w.set(e.key, value(w.want, e.field))
+		if value := w.after[e.field]; e.direct && !e.format && value != w.before[e.field] {
+			w.set(e.key, value)
 			if at := slices.IndexFunc(f.table.order, func(o *entry) bool { return o.field == e.field }); f.table.order[at] != e {
 				w.pairs = w.pairs[:len(w.pairs)-1] // an older name of the key
 			}
 		}
 	}
-}
-
-func value(tree map[string]any, path string) string {
-	var x any = tree
-	for name := range strings.SplitSeq(path, ".") {
-		section, _ := x.(map[string]any)
-		x = section[name]
-	}
-	return shown(x)
 }
 
 // minibatches are the prompts of a batch and of each of its updates, for a framework that states both, else the number of updates; zero for
@@ -317,14 +309,12 @@ func (r *row) stated(g *group) (pairs []pair) {
 
 // match is a piece as settings, if it says what a method has: the fields that it leaves out are lost, unless they are the method's defaults.
 func (p piece) match(section map[string]any, pointed bool) (pairs []pair, lost []string, ok bool) {
-	own := map[string]string{}
-	leaves("", section, own)
+	own := leaves(section)
 	said := map[string]bool{"name": true, "aggregation": true}
 	if p.name != own["name"] && !slices.ContainsFunc(p.fields, func(f field) bool { return f.name == "name" }) {
 		return nil, nil, false
 	}
-	usual := map[string]string{}
-	leaves("", usualOf(p.part, own["name"]), usual)
+	usual := leaves(usualOf(p.part, own["name"]))
 	for _, f := range p.fields {
 		said[f.name] = true
 		theirs, ok := f.write(own[f.name])
@@ -352,11 +342,8 @@ func (p piece) match(section map[string]any, pointed bool) (pairs []pair, lost [
 
 // usualOf are the parameters of a method by default, made once.
 func usualOf(part, name string) map[string]any {
-	known, _ := usuals.LoadOrStore(part+" "+name, sync.OnceValue(func() map[string]any { return defaults(part, name) }))
-	return known.(func() map[string]any)()
+	return once(&usuals, part+" "+name, func() map[string]any { return defaults(part, name) })
 }
-
-var usuals sync.Map
 
 func defaults(part, name string) map[string]any {
 	assignment := part + "={name: " + name + "}"
@@ -499,26 +486,34 @@ func (w *writing) text() string {
 	case "toml":
 		return strings.Join(words, "\n") + end
 	case "yaml":
-		return w.yaml()
+		return w.yaml(end)
 	}
 	return strings.Join(words, " ") + end + file
 }
 
-// yaml writes a section a line.
-func (w *writing) yaml() string {
-	var b strings.Builder
-	top := &branches{}
+// yaml writes a section a line, with the comment in the first.
+func (w *writing) yaml(end string) string {
+	var top branches
 	for _, p := range w.pairs {
-		top.add(strings.Split(w.framework.path(p.key), "."), p.value)
-	}
-	for i, s := range top.names {
-		fmt.Fprintf(&b, "%s: %s", s, top.of[i])
-		if i == 0 && w.comment != "" {
-			b.WriteString(" # " + w.comment)
+		value := p.value
+		if strings.Contains(value, ",") || strings.Count(value, "_") == 1 && strings.Trim(value, "0123456789._") == "" {
+			value = strconv.Quote(value)
 		}
-		b.WriteByte('\n')
+		top.add(strings.Split(w.framework.path(p.key), "."), value)
 	}
-	return b.String()
+	lines := top.lines()
+	lines[0] += strings.TrimSuffix(end, "\n")
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// RecipeLine writes changes as a recipe has them: "a.b=1" and "a.c=2" are "a: {b: 1, c: 2}".
+func RecipeLine(changes []string) string {
+	var top branches
+	for _, c := range changes {
+		path, value, _ := strings.Cut(c, "=")
+		top.add(strings.Split(path, "."), value)
+	}
+	return strings.Join(top.lines(), "\n")
 }
 
 // branches is a tree of settings in the order in which they were set.
@@ -541,21 +536,22 @@ func (t *branches) add(path []string, value string) {
 	t.of[at].add(path[1:], value)
 }
 
-func (t *branches) String() string {
-	if len(t.names) == 1 && t.names[0] == "0" {
-		return "[" + t.of[0].String() + "]"
-	}
-	if len(t.names) == 0 {
-		if strings.Contains(t.value, ",") || strings.Count(t.value, "_") == 1 && strings.Trim(t.value, "0123456789._") == "" {
-			return strconv.Quote(t.value)
-		}
-		return t.value
-	}
-	var list []string
+// lines are the branches, each with its name.
+func (t *branches) lines() (list []string) {
 	for i, name := range t.names {
 		list = append(list, name+": "+t.of[i].String())
 	}
-	return "{" + strings.Join(list, ", ") + "}"
+	return list
+}
+
+func (t *branches) String() string {
+	switch {
+	case len(t.names) == 0:
+		return t.value
+	case len(t.names) == 1 && t.names[0] == "0":
+		return "[" + t.of[0].String() + "]"
+	}
+	return "{" + strings.Join(t.lines(), ", ") + "}"
 }
 
 // number is the shortest text that reads back, with a point.
