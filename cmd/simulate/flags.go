@@ -295,7 +295,7 @@ func unknownCommand(word string, parent *kong.Node) error {
 	if near := method.Nearest(word, names); near != "" {
 		return bad("unknown command %q: did you mean %q?", word, near)
 	}
-	if flagsOf(cmp.Or(parent.DefaultCmd, parent))[word] {
+	if flagNamed(parent, "--"+word) != nil {
 		return bad("unknown command %q: did you mean \"--%[1]s\"?", word)
 	}
 	return bad("unknown command %q; `simulate --help` lists them", word)
@@ -311,7 +311,7 @@ func selected(ctx *kong.Context) *kong.Node {
 // field of the recipe it is, or which commands have that flag. Empty if there is
 // neither.
 func flagRemedy(flag, value string, command *kong.Node, model *kong.Application) string {
-	if fields := fieldsNamed(flag); flagsOf(command)["set"] && len(fields) > 0 {
+	if fields := fieldsNamed(flag); flagNamed(command, "--set") != nil && len(fields) > 0 {
 		for i, path := range fields {
 			fields[i] = "--set " + path + "=" + value
 		}
@@ -319,7 +319,7 @@ func flagRemedy(flag, value string, command *kong.Node, model *kong.Application)
 	}
 	var holders []string
 	for _, leaf := range model.Leaves(true) {
-		if name, _, _ := strings.Cut(commandName(leaf), " "); flagsOf(leaf)[flag] && !slices.Contains(holders, name) {
+		if name, _, _ := strings.Cut(commandName(leaf), " "); flagNamed(leaf, "--"+flag) != nil && !slices.Contains(holders, name) {
 			holders = append(holders, name)
 		}
 	}
@@ -359,16 +359,6 @@ func fieldsNamed(name string) []string {
 	slices.SortStableFunc(fields, func(a, b string) int { return len(a) - len(b) })
 	const most = 3
 	return fields[:min(len(fields), most)]
-}
-
-func flagsOf(command *kong.Node) map[string]bool {
-	names := map[string]bool{}
-	for _, group := range command.AllFlags(true) {
-		for _, f := range group {
-			names[f.Name] = true
-		}
-	}
-	return names
 }
 
 // commandName is how a command is called, without the program's name.

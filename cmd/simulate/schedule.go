@@ -46,7 +46,7 @@ func (c *scheduleCmd) Run(a *app) error {
 	for _, assignment := range c.Set {
 		if err := simulation.Assign(policy, &cluster, assignment); err != nil {
 			key, value, _ := strings.Cut(assignment, "=")
-			if flagsOf(childNamed(a.parser.Model.Node, "schedule"))[key] {
+			if flagNamed(childNamed(a.parser.Model.Node, "schedule"), "--"+key) != nil {
 				return bad("schedule %s: %s is a flag: say --%[2]s %s", entry.Name, key, value)
 			}
 			return bad("schedule %s: %v", entry.Name, err)

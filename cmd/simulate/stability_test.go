@@ -22,8 +22,8 @@ func namesNow(t *testing.T) []string {
 	add := func(kind, name string) { names = append(names, kind+" "+name) }
 	for _, command := range commandTable(t).Leaves(true) {
 		add("command", commandName(command))
-		for flag := range flagsOf(command) {
-			add("flag", commandName(command)+" --"+flag)
+		for _, flag := range visibleFlags(command) {
+			add("flag", commandName(command)+" --"+flag.Name)
 		}
 	}
 	for _, f := range recipe.Reference() {

@@ -19,6 +19,7 @@ import (
 	"driftlab/results/lab"
 	"driftlab/results/published"
 	"driftlab/results/record"
+	"driftlab/trainer/method/loss/scaffold"
 )
 
 // The files of the program, in the cache and in a release.
@@ -40,9 +41,9 @@ func Load(ctx context.Context, compiling func() error) (lab.Program, error) {
 	if p := embedded(); p.Gzip != nil {
 		return p, nil
 	}
-	root, err := checkout()
+	root, err := scaffold.Root(".")
 	if err != nil {
-		return lab.Program{}, err
+		return lab.Program{}, errors.New("this build does not include the program of the lab: run it inside a checkout of driftlab, where it is compiled, or use a release")
 	}
 	goTool, err := exec.LookPath("go")
 	if err != nil {
@@ -136,23 +137,6 @@ func goOutput(ctx context.Context, goTool, root string, args ...string) (string,
 		return "", fmt.Errorf("go %s: %s", args[0], first)
 	}
 	return strings.TrimSpace(string(out)), err
-}
-
-// checkout is the folder of this module around the working folder.
-func checkout() (string, error) {
-	dir, err := os.Getwd()
-	for err == nil {
-		text, failed := os.ReadFile(filepath.Join(dir, "go.mod"))
-		if failed == nil && bytes.HasPrefix(text, []byte("module driftlab\n")) {
-			return dir, nil
-		}
-		above := filepath.Dir(dir)
-		if above == dir {
-			return "", fmt.Errorf("this build does not include the program of the lab: run it inside a checkout of driftlab, where it is compiled, or use a release")
-		}
-		dir = above
-	}
-	return "", err
 }
 
 // sources lists every file that the program is compiled from, a line each.

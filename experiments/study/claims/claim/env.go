@@ -115,33 +115,20 @@ func (e *Env) Rand(name uint64) *rand.Rand { return rand.New(rand.NewPCG(e.Seed,
 // Cache is what claims and seeds share while a command runs: warm-started
 // models and long rollouts that several claims read.
 type Cache struct {
-	dir string // for warm-started models
-
-	mu      sync.Mutex
-	entries map[string]*entry
-}
-
-type entry struct {
-	once  sync.Once
-	value any
-	err   error
+	dir  string   // for warm-started models
+	made sync.Map // by key, functions that make a value once
 }
 
 // NewCache returns an empty one, with a folder for warm-started models.
-func NewCache(dir string) *Cache { return &Cache{dir: dir, entries: map[string]*entry{}} }
+func NewCache(dir string) *Cache { return &Cache{dir: dir} }
 
 // Cached makes a value once, however many claims ask for it. An error stops all of them.
 func Cached[T any](c *Cache, key string, build func() T) T {
-	c.mu.Lock()
-	made := c.entries[key]
-	if made == nil {
-		made = new(entry)
-		c.entries[key] = made
-	}
-	c.mu.Unlock()
-	made.once.Do(func() { made.err = caught(func() { made.value = build() }) })
-	StopOn(made.err)
-	return made.value.(T)
+	made, _ := c.made.LoadOrStore(key, sync.OnceValues(func() (value T, err error) {
+		err = caught(func() { value = build() })
+		return value, err
+	}))
+	return Must(made.(func() (T, error))())
 }
 
 // warmStarts is how many warm starts the seeds of one base share: the first ten
