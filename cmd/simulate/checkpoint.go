@@ -179,7 +179,7 @@ func (c *pretrainCmd) Run(a *app) error {
 		return err
 	}
 	m := a.meter(c.Quiet, r.Name, "step", r.Pretrain.Steps)
-	result, err := trainer.Pretrain(a.ctx, r, trainer.Options{Workers: c.workers(), Progress: m.run("")})
+	result, err := trainer.Pretrain(a.ctx, r, trainer.Options{Workers: c.workers(), Progress: m.run()})
 	m.close()
 	if errors.Is(err, context.Canceled) {
 		return interrupted{"an interrupted warm start cannot be resumed; run the same command again"}

@@ -98,7 +98,7 @@ func (c *lessonCmd) run(a *app, l *lab.Lesson, chosen map[string]string) ([]figu
 	}
 	m := a.meter(c.Quiet, "lesson "+l.Name, "step", run.Steps())
 	defer m.close()
-	return run.Panels(a.ctx, c.workers(), m.run(""))
+	return run.Panels(a.ctx, c.workers(), m.run())
 }
 
 func (c *lessonCmd) record(a *app) error {

@@ -102,14 +102,14 @@ func (m *meter) described(text string) string {
 
 // run returns what to call after every step of one run. The first step of a
 // run that is resumed does not count towards the rate what was there.
-func (m *meter) run(label string) func(trainer.Progress) {
+func (m *meter) run() func(trainer.Progress) {
 	last := 0
 	return func(p trainer.Progress) {
 		skipped := 0
 		if last == 0 {
 			skipped = p.Step - 1
 		}
-		m.add(p.Step-last, skipped, label+progressNote(p))
+		m.add(p.Step-last, skipped, progressNote(p))
 		last = p.Step
 	}
 }

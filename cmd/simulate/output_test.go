@@ -162,7 +162,7 @@ func TestMeter(t *testing.T) {
 	var out bytes.Buffer
 	a := &app{stderr: &out}
 	m := a.meter(false, "run", "step", 100)
-	step := m.run("")
+	step := m.run()
 	step(trainer.Progress{Step: 41, Steps: 100, Reward: 0.5, KL: 1e-5, Length: 8}) // taken up after 40
 	if out.Len() > 0 {
 		t.Errorf("printed at once: %q", out.String())
@@ -206,7 +206,7 @@ func TestMeter(t *testing.T) {
 
 	out.Reset()
 	quiet := a.meter(true, "run", "step", 1)
-	quiet.run("")(trainer.Progress{Step: 1, Steps: 1})
+	quiet.run()(trainer.Progress{Step: 1, Steps: 1})
 	quiet.close()
 	if out.Len() > 0 {
 		t.Errorf("-q printed %q", out.String())

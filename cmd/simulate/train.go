@@ -77,7 +77,7 @@ func (c *trainCmd) Run(a *app) error {
 	a.noteRandomWeights(c.Quiet || record.Exists(dir), r)
 	a.warnNoEffect(c.Quiet || record.Exists(dir), c.choosesLoss(), "", recipe.NoEffects(r))
 	m := a.meter(c.Quiet, r.Name, "step", r.Steps)
-	options.Progress = m.run("")
+	options.Progress = m.run()
 	end := a.signals.begin()
 	result, err := runner.Run(a.ctx, r, options)
 	m.close()

@@ -299,7 +299,8 @@ func Merge(parts []string, dir string, o Tables) (*Folder, error) {
 		} else if string(index.text()) != string(x.text()) {
 			return nil, &record.FolderError{Path: part, Problem: "another sweep than " + parts[0], Fix: "run both from the same file"}
 		}
-		if err := s.Merge(other); err != nil {
+		merge := func(cells *record.Cells) error { return other.withCells(cells.Merge) }
+		if err := s.withCells(merge); err != nil {
 			return nil, err
 		}
 	}

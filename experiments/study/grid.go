@@ -24,8 +24,6 @@ type Cell struct {
 	Seed  uint64
 	// Recipe is resolved, and named by its run.
 	Recipe recipe.Recipe
-	at     []int    // by factor
-	names  []string // of its values, by factor
 }
 
 // Grid is a plan with every recipe read: its cells in the order of the points, the
@@ -53,8 +51,8 @@ func (p *Plan) Grid(load Loader, only ...Condition) (*Grid, error) {
 		return nil, err
 	}
 	factors := p.factors()
-	for at := range product(factors) {
-		values, base, changes := p.point(factors, at)
+	for _, chosen := range product(factors) {
+		values, base, changes := p.point(factors, chosen)
 		if len(p.Only) > 0 && !meetsOne(p.Only, values) || meetsOne(p.Except, values) {
 			continue
 		}
@@ -81,14 +79,11 @@ func (p *Plan) Grid(load Loader, only ...Condition) (*Grid, error) {
 				if k == 0 || marked {
 					var err error
 					if r, err = load(base, own); err != nil {
-						return nil, placed(err, factors, at)
+						return nil, placed(err, factors, values)
 					}
 				}
 			}
-			c := Cell{Values: values, Point: len(g.Commands), Seed: seed, Recipe: r, at: at}
-			for i, f := range factors {
-				c.names = append(c.names, f.Values[at[i]].Name)
-			}
+			c := Cell{Values: values, Point: len(g.Commands), Seed: seed, Recipe: r}
 			c.Recipe.Seed = seed
 			c.Run = c.Recipe.Identity()
 			c.Recipe.Name = c.Run
@@ -153,30 +148,26 @@ func otherModel(r *recipe.Recipe, own, changes []recipe.Change) bool {
 	return true
 }
 
-// product yields the points of a grid, the last factor varying fastest.
-func product(factors []Factor) func(yield func([]int) bool) {
-	return func(yield func([]int) bool) {
-		at := make([]int, len(factors))
-		for yield(slices.Clone(at)) {
-			i := len(at) - 1
-			for ; i >= 0; i-- {
-				if at[i]++; at[i] < len(factors[i].Values) {
-					break
-				}
-				at[i] = 0
-			}
-			if i < 0 {
-				return
+// product are the points of a grid, a value of each factor, the last factor varying fastest.
+func product(factors []Factor) [][]Value {
+	points := [][]Value{nil}
+	for _, f := range factors {
+		var next [][]Value
+		for _, point := range points {
+			for _, v := range f.Values {
+				next = append(next, append(slices.Clip(point), v))
 			}
 		}
+		points = next
 	}
+	return points
 }
 
 // point is what a point of the grid changes in which recipe, and its columns.
-func (p *Plan) point(factors []Factor, at []int) (values map[string]string, base string, changes []recipe.Change) {
+func (p *Plan) point(factors []Factor, chosen []Value) (values map[string]string, base string, changes []recipe.Change) {
 	base, changes, values = p.Bases[0], slices.Clone(p.Set), map[string]string{}
 	for i, f := range factors {
-		v := f.Values[at[i]]
+		v := chosen[i]
 		if v.base != "" {
 			base = v.base
 		}
@@ -195,10 +186,10 @@ func meetsOne(list []Condition, values map[string]string) bool {
 }
 
 // placed adds to faults the point at which they are.
-func placed(err error, factors []Factor, at []int) error {
+func placed(err error, factors []Factor, values map[string]string) error {
 	var where []string
-	for i, f := range factors {
-		where = append(where, f.Name+"="+f.Values[at[i]].Name)
+	for _, f := range factors {
+		where = append(where, f.Name+"="+values[f.Name])
 	}
 	if len(where) == 0 {
 		return err

@@ -42,10 +42,7 @@ func (x *Index) where(points []int) string {
 		})
 		if len(values) < len(f.Values) {
 			parts = append(parts, f.Name+"="+strings.Join(values, "+"))
-			region = append(region, struct {
-				Factor string
-				Values []string
-			}{f.Name, values})
+			region = append(region, demand{f.Name, values})
 		}
 	}
 	inside := 0

@@ -197,17 +197,3 @@ func traceOf(r *record.Record) Trace {
 	}
 	return Trace(text)
 }
-
-// Parts is the step by which two runs had not trained alike, the last one of the
-// first window that differs; 0 if there is none.
-func (t Trace) Parts(other Trace) int {
-	if t == other {
-		return 0
-	}
-	n := min(len(t), len(other))
-	i := 0
-	for i < n && t[i] == other[i] {
-		i++
-	}
-	return (i/traceWidth + 1) * windowSteps
-}

@@ -326,10 +326,7 @@ func (c *conditions) ReadNode(n recipe.Node) {
 	for _, item := range n.Items() {
 		var one Condition
 		for _, f := range item.Fields() {
-			part := struct {
-				Factor string
-				Values []string
-			}{Factor: f.Name}
+			part := demand{Factor: f.Name}
 			for _, v := range f.Items() {
 				if !v.Scalar() {
 					v.Expected("the name of a value")

@@ -64,29 +64,22 @@ type Value struct {
 type Label struct{ Name, Text string }
 
 // Condition names, for some factors, the values that meet it.
-type Condition []struct {
+type Condition []demand
+
+// demand is the values of a factor that meet a condition.
+type demand struct {
 	Factor string
 	Values []string
 }
 
 // names reports whether the condition is about a factor.
 func (c Condition) names(factor string) bool {
-	for _, f := range c {
-		if f.Factor == factor {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c, func(d demand) bool { return d.Factor == factor })
 }
 
 // meets reports whether a point, by its columns, meets the condition.
 func (c Condition) meets(values map[string]string) bool {
-	for _, f := range c {
-		if !slices.Contains(f.Values, values[f.Factor]) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(c, func(d demand) bool { return !slices.Contains(d.Values, values[d.Factor]) })
 }
 
 // recipeFactor is the factor that several bases make, ArmFactor that of arms, rateField the field of rates.
@@ -189,15 +182,12 @@ func (p *Plan) Check(c Condition) error {
 // ParseCondition reads "factor=value+value,factor=value".
 func ParseCondition(text string) (Condition, error) {
 	var c Condition
-	for _, part := range split(text, ',') {
+	for _, part := range split(text) {
 		factor, values, ok := strings.Cut(part, "=")
 		if !ok || factor == "" || values == "" {
 			return nil, fmt.Errorf("%q: give factor=value, or factor=value+value,factor=value", text)
 		}
-		c = append(c, struct {
-			Factor string
-			Values []string
-		}{strings.TrimSpace(factor), strings.Split(values, "+")})
+		c = append(c, demand{strings.TrimSpace(factor), strings.Split(values, "+")})
 	}
 	return c, nil
 }
@@ -211,7 +201,7 @@ func parseFactor(text string) (Factor, error) {
 	if !ok || f.field == "" || strings.TrimSpace(values) == "" {
 		return f, recipe.Faults{{Source: "--sweep " + text, Problem: "expected path=value,value, such as learner.optimizer.lr=3e-4,1e-3"}}
 	}
-	for _, v := range split(values, ',') {
+	for _, v := range split(values) {
 		v = strings.TrimSpace(v)
 		c, err := recipe.ParseChange("--sweep", f.field+"="+v)
 		if err != nil {
@@ -225,8 +215,8 @@ func parseFactor(text string) (Factor, error) {
 	return f, nil
 }
 
-// split cuts a text at a mark that stands outside brackets, braces and quotes.
-func split(text string, mark rune) []string {
+// split cuts a text at the commas that stand outside brackets, braces and quotes.
+func split(text string) []string {
 	var parts []string
 	depth, from := 0, 0
 	var quote rune
@@ -242,7 +232,7 @@ func split(text string, mark rune) []string {
 			depth++
 		case strings.ContainsRune("]}", r):
 			depth--
-		case r == mark && depth == 0:
+		case r == ',' && depth == 0:
 			parts = append(parts, text[from:i])
 			from = i + 1
 		}

@@ -1,7 +1,6 @@
 package study
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,10 +21,6 @@ type Task struct {
 	Name string
 	// Units is its share of the whole: the steps of a run, or one.
 	Units int
-	// Cost is about how long it takes, in any measure that all tasks share; 0 where
-	// it is not known. The longest begin first, so that none is begun last and
-	// waited for alone; tasks of one cost begin in order.
-	Cost float64
 	// Store keeps the cell under the key of Cell, and is asked for it first; nil keeps nothing.
 	Store *Store
 	Cell  record.Cell
@@ -135,12 +130,9 @@ type Progress struct {
 // Do makes the tasks. The first failure, or a cancelled context, stops the rest.
 func (w Work) Do(ctx context.Context, tasks []Task) error {
 	c := workerPool{cores: max(w.Cores, 1), left: len(tasks), progress: w.Progress, states: make([]State, len(tasks)), at: Progress{Tasks: len(tasks)}}
-	order := make([]int, len(tasks))
 	for i := range tasks {
-		order[i] = i
 		c.at.Total += tasks[i].Units
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(tasks[b].Cost, tasks[a].Cost) })
 	group, ctx := errgroup.WithContext(ctx)
 	parallel := Parallelism(c.cores)
 	group.SetLimit(parallel)
@@ -148,7 +140,7 @@ func (w Work) Do(ctx context.Context, tasks []Task) error {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(parallel))
 	}
 	var failed FailedTasks
-	for _, i := range order {
+	for i := range tasks {
 		t := &tasks[i]
 		d := &TaskContext{pool: &c, task: i, name: t.Name}
 		group.Go(func() error {

@@ -166,19 +166,3 @@ func TestShares(t *testing.T) {
 		}
 	}
 }
-
-// TestLongestFirst: tasks begin by cost, equal ones in order.
-func TestLongestFirst(t *testing.T) {
-	var began []int
-	var jobs []Task
-	for i, cost := range []float64{1, 0, 3, 1, 3} {
-		jobs = append(jobs, Task{Cost: cost, Make: func(context.Context, *TaskContext) (any, any, error) {
-			began = append(began, i)
-			return nil, nil, nil
-		}})
-	}
-	err := Work{}.Do(context.Background(), jobs)
-	if want := []int{2, 4, 0, 3, 1}; err != nil || !slices.Equal(began, want) {
-		t.Errorf("began %v (%v), want %v", began, err, want)
-	}
-}

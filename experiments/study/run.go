@@ -96,7 +96,7 @@ func (g *Grid) Run(ctx context.Context, o Options) error {
 
 // task is the run of a cell, or the rest of it.
 func (c *Cell) task(x *Index, s *Store, times *times, keep bool) Task {
-	dir, name := s.runDir(c.Run), strings.Join(append(slices.Clone(c.names), fmt.Sprintf("seed %d", c.Seed)), ", ")
+	dir, name := s.runDir(c.Run), strings.TrimPrefix(fmt.Sprintf("%s, seed %d", x.valuesBut("", c.Values), c.Seed), ", ")
 	return Task{Name: name, Units: c.Recipe.Steps, Store: s, Cell: record.Cell{Key: c.Run, Arm: x.armName(&x.Arms[c.Point]), Seed: c.Seed},
 		Make: func(ctx context.Context, d *TaskContext) (any, any, error) {
 			began := times.read()

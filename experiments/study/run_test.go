@@ -73,7 +73,7 @@ func TestRun(t *testing.T) {
 			t.Errorf("row %d: %+v", i, o)
 		}
 	}
-	if rows[0].Trace.Parts(rows[2].Trace) != 0 || rows[0].Trace.Parts(rows[4].Trace) != windowSteps || rows[0].Trace.Parts(rows[1].Trace) != windowSteps {
+	if rows[0].Trace != rows[2].Trace || rows[0].Trace == rows[4].Trace || rows[0].Trace == rows[1].Trace {
 		t.Errorf("traces %q, %q, %q, %q", rows[0].Trace, rows[2].Trace, rows[4].Trace, rows[1].Trace)
 	}
 	before := filesOf(t, dir)

@@ -106,13 +106,6 @@ func (s *Store) Add(cell *record.Cell) error {
 	return s.withCells(func(cells *record.Cells) error { return cells.Add(*cell) })
 }
 
-// Merge adds the cells of another store in memory, for Seal.
-func (s *Store) Merge(other *Store) error {
-	return s.withCells(func(cells *record.Cells) error {
-		return other.withCells(cells.Merge)
-	})
-}
-
 // Seal compresses the cells, those of the keys first.
 func (s *Store) Seal(keys []string) error {
 	return s.withCells(func(cells *record.Cells) error { return cells.Seal(keys) })

@@ -210,7 +210,7 @@ func ReadWith(name, file string, text []byte, parent func(path string) ([]byte, 
 		return nil, err
 	}
 	v := f.collect(file, d.Settings)
-	if v.program = d.Name; d.Name != "" {
+	if d.Name != "" {
 		v.by["program"] = source.Setting{Text: d.Name}
 	}
 	c := &Config{Framework: f.name, Source: file, Pipeline: &correction.Pipeline{}, Notes: inherited.notes, open: inherited.missing}

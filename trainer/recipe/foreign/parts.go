@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -73,18 +74,11 @@ var functions = map[string][2]func(x float64) float64{
 	"percent":  {func(x float64) float64 { return short(100 * x) }, func(y float64) float64 { return y / 100 }},
 	"roll":     {func(x float64) float64 { return short(1 + 2*x) }, func(y float64) float64 { return short((y - 1) / 2) }}, // ROLL: max(loss, -A·(1 + 2·pg_clip))
 	"least0":   {func(x float64) float64 { return max(x, 0) }, func(y float64) float64 { return y }},
-	"positive": {func(x float64) float64 { return unlimited(x, x <= 0) }, func(y float64) float64 { return y }},
+	"positive": {func(x float64) float64 { return cmp.Or(max(x, 0), math.Inf(1)) }, func(y float64) float64 { return y }},
 }
 
 // short drops the error of a subtraction.
 func short(x float64) float64 { return math.Round(x*1e9) / 1e9 }
-
-func unlimited(x float64, none bool) float64 {
-	if none {
-		return math.Inf(1)
-	}
-	return x
-}
 
 func parseGroup(line string) *group {
 	part, rest, _ := strings.Cut(strings.TrimPrefix(line, "["), "]")

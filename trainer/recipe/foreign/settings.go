@@ -14,9 +14,7 @@ import (
 
 // values are the settings that belong to a framework, by its own keys.
 type values struct {
-	source string
-	// program is what is given the settings.
-	program   string
+	source    string
 	framework *framework
 	by        map[string]source.Setting
 	// all are the settings in their order.

@@ -30,11 +30,11 @@ type writing struct {
 	had, want map[string]any
 	// before and after are their values by path.
 	before, after map[string]string
-	recipe    recipe.Recipe
-	pipeline  *correction.Pipeline
-	pairs     []pair
-	comment   string
-	notes     []string
+	recipe        recipe.Recipe
+	pipeline      *correction.Pipeline
+	pairs         []pair
+	comment       string
+	notes         []string
 	// skip leaves out rows that would not go with the rest.
 	skip func(r *row) bool
 	// inLoss says that a correction was written in other words than those that are read.

@@ -15,7 +15,7 @@ func TestSharedWarmStarts(t *testing.T) {
 		j.Seeds, j.Runs = append(j.Seeds, seed+1), append(j.Runs, o)
 	}
 	j.SharedWarmStarts = true
-	if got := j.Each(func(o *Observation) float64 { return o.Number("x") }); j.Independent() != 10 || got[0] != 5 || got[9] != 14 {
+	if got := j.Each(func(o *Observation) float64 { return o.List("x")[0] }); j.Independent() != 10 || got[0] != 5 || got[9] != 14 {
 		t.Errorf("%d warm starts: %v", j.Independent(), got)
 	}
 	s := scope{j: &j, rates: []string{"1e-3"}}.shares(`"x" < 11`)
@@ -28,7 +28,7 @@ func TestSharedWarmStarts(t *testing.T) {
 		t.Errorf("pooled %v, want 3 and 7", got)
 	}
 	draws := Judge{Seeds: j.Seeds, Runs: j.Runs}
-	if got := draws.Each(func(o *Observation) float64 { return o.Number("x") }); len(got) != 20 || got[19] != 19 {
+	if got := draws.Each(func(o *Observation) float64 { return o.List("x")[0] }); len(got) != 20 || got[19] != 19 {
 		t.Errorf("draws are independent: %v", got)
 	}
 }

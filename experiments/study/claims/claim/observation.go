@@ -53,7 +53,7 @@ func (o *Observation) Names() []string {
 // Empty reports that no figure was set.
 func (o *Observation) Empty() bool { return len(o.figures) == 0 }
 
-// FigureError says what a claim's Judge misses in an observation. List and Number panic with
+// FigureError says what a claim's Judge misses in an observation. List panics with
 // it: a measurement that does not set what is judged is a programmer's fault, a file that lost
 // it is not.
 type FigureError struct{ Figure, Problem string }
@@ -100,15 +100,6 @@ func fits(pattern, name string) bool {
 		name, begins = rest, begins && found
 	}
 	return begins && strings.HasSuffix(name, parts[last])
-}
-
-// Number returns a figure of one value.
-func (o *Observation) Number(name string) float64 {
-	v := o.List(name)
-	if len(v) != 1 {
-		panic(&FigureError{name, fmt.Sprintf("has %d values, not one", len(v))})
-	}
-	return v[0]
 }
 
 func (o *Observation) find(name string) *namedValues {

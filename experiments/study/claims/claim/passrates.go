@@ -59,11 +59,6 @@ func Collapsed(rates []float64) bool {
 	return record.HasCollapsed(stats.Max(rates), rates[len(rates)-1])
 }
 
-// Late are the late pass rates of an arm, averaged over its learning rates.
-func (j *Judge) Late(rates []string, arm string) []float64 {
-	return j.OverRates(rates, arm, func(o *Observation, name string) float64 { return Late(o.List(name)) })
-}
-
 // OverRates is a statistic of an arm's runs, averaged over its learning rates.
 func (j *Judge) OverRates(rates []string, arm string, of func(o *Observation, name string) float64) []float64 {
 	return j.Each(func(o *Observation) (sum float64) {

@@ -11,7 +11,7 @@ import (
 func parseTOML(text []byte) ([]Setting, error) {
 	p := &unstable.Parser{}
 	p.Reset(text)
-	t := tomlReader{p: p, text: text, counts: map[string]int{}}
+	t := tomlReader{text: text, counts: map[string]int{}}
 	table := ""
 	for p.NextExpression() {
 		e := p.Expression()
@@ -34,7 +34,6 @@ func parseTOML(text []byte) ([]Setting, error) {
 }
 
 type tomlReader struct {
-	p      *unstable.Parser
 	text   []byte
 	counts map[string]int
 	list   []Setting
