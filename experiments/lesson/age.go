@@ -42,10 +42,7 @@ func recordAge(ctx context.Context, o Options) ([]figure.Figure, error) {
 	if o.Tiny {
 		seeds, short = seeds[:1], []string{"steps=3", "eval.prompts=4", "rollout.prompts=4"}
 	}
-	l, err := lab.Written("age")
-	if err != nil {
-		return nil, err
-	}
+	l := lab.Load().Lesson("age")
 	lags, rates := l.Controls[0], l.Controls[1]
 	var out []figure.Figure
 	degraded, final := degradedByLag(len(seeds), lags)

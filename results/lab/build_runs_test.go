@@ -12,15 +12,14 @@ import (
 const mapFile = "stability/map.json"
 
 // study reads a study of the stability map.
-func (p *publishedFolder) study(name string) (*stability.Study, error) {
+func (p *publishedFolder) study(name string) *stability.Study {
 	var m stability.Map
-	if err := p.decode(mapFile, &m); err != nil {
-		return nil, err
+	p.decode(mapFile, &m)
+	s := m.Study(name)
+	if s == nil {
+		p.t.Fatalf("%s has no study %s", mapFile, name)
 	}
-	if s := m.Study(name); s != nil {
-		return s, nil
-	}
-	return nil, fmt.Errorf("%s has no study %s", mapFile, name)
+	return s
 }
 
 // byRate is the mean pass rate at the end of an arm of the map at each learning rate.
@@ -39,11 +38,8 @@ func rateFigure(title string) figure.Figure {
 }
 
 // drawAge is the map's part about staleness, without a correction.
-func drawAge(p *publishedFolder) ([]figure.Figure, error) {
-	s, err := p.study("staleness")
-	if err != nil {
-		return nil, err
-	}
+func drawAge(p *publishedFolder) []figure.Figure {
+	s := p.study("staleness")
 	f := rateFigure("Published: pass rate against the learning rate, by off-policy lag, no correction")
 	for _, c := range []struct {
 		lag    string
@@ -51,13 +47,13 @@ func drawAge(p *publishedFolder) ([]figure.Figure, error) {
 	}{{"0", figure.Equal}, {"16", figure.Clip}, {"64", figure.Uncorrected}} {
 		a := s.Arm(c.lag, s.None)
 		if a == nil {
-			return nil, fmt.Errorf("%s has no arm without a correction at lag %s", mapFile, c.lag)
+			p.t.Fatalf("%s has no arm without a correction at lag %s", mapFile, c.lag)
 		}
 		f.Series = append(f.Series, byRate(a, "k = "+c.lag, c.colour))
 		f.Note += fmt.Sprintf("Largest stable learning rate at k = %s: %s. ", c.lag, a.Limit.Text(stability.RateText))
 	}
 	f.Note += fmt.Sprintf("Means of %d base models.", s.Arm("16", s.None).Level.N)
-	return []figure.Figure{f}, nil
+	return []figure.Figure{f}
 }
 
 // corrections are the arms of the lesson about corrections, by the name that its control has.
@@ -74,17 +70,14 @@ var corrections = []struct {
 }
 
 // drawFix has a picture for each correction under each problem, and a table of all.
-func drawFix(p *publishedFolder) ([]figure.Figure, error) {
+func drawFix(p *publishedFolder) []figure.Figure {
 	var out []figure.Figure
 	var tables []figure.Figure
 	for _, problem := range stability.Problems {
 		if problem.Name == "natural" {
 			continue // which needs none
 		}
-		s, err := p.study(problem.Study)
-		if err != nil {
-			return nil, err
-		}
+		s := p.study(problem.Study)
 		when := func(arm string) map[string]string { return map[string]string{"problem": problem.Name, "arm": arm} }
 		none, equal := s.Arm(problem.Stressor, s.None), s.Arm(s.Equal, s.None)
 		t := figure.Figure{Kind: figure.Table, Name: "outcomes", When: when("all"), Title: "Published: each correction at its own best rate",
@@ -112,5 +105,5 @@ func drawFix(p *publishedFolder) ([]figure.Figure, error) {
 		one.When, one.Series = when("uncorrected"), []figure.Series{byRate(equal, "equal engines", figure.Equal), byRate(none, "no correction", figure.Uncorrected)}
 		out, tables = append(out, one), append(tables, t)
 	}
-	return append(out, tables...), nil
+	return append(out, tables...)
 }

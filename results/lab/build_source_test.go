@@ -9,21 +9,24 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"testing"
 
+	"driftlab/precision/must"
 	"driftlab/results/record"
 	"driftlab/results/stats"
 )
 
 // publishedFolder reads figures from results/published.
 type publishedFolder struct {
+	t     testing.TB
 	dir   fs.FS
 	files map[string]any // what was read, by name
 	// cells are the cells of a folder of claims, by its name.
 	cells map[string]*record.Cells
 }
 
-func newPublished(dir fs.FS) *publishedFolder {
-	return &publishedFolder{dir, map[string]any{}, map[string]*record.Cells{}}
+func newPublished(t testing.TB, dir fs.FS) *publishedFolder {
+	return &publishedFolder{t, dir, map[string]any{}, map[string]*record.Cells{}}
 }
 
 // root is where the files are found from the top of the repository.
@@ -250,11 +253,8 @@ func (p *publishedFolder) observation(spec figureSource) (Shown, error) {
 }
 
 // means is the mean over the replications of each entry of a series.
-func (p *publishedFolder) means(id, series string) ([]float64, error) {
-	rows, err := p.observed(id, series)
-	if err != nil {
-		return nil, err
-	}
+func (p *publishedFolder) means(id, series string) []float64 {
+	rows := must.Get(p.observed(id, series))(p.t)
 	out := make([]float64, len(rows[0]))
 	for i := range out {
 		var column []float64
@@ -263,5 +263,5 @@ func (p *publishedFolder) means(id, series string) ([]float64, error) {
 		}
 		out[i] = stats.Average(column)
 	}
-	return out, nil
+	return out
 }

@@ -4,57 +4,87 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"io/fs"
+	"os"
 	"slices"
 	"strings"
+	"testing"
+
+	"driftlab/precision/must"
+
+	"go.yaml.in/yaml/v4"
 )
+
+// authored is a lesson as its file has it: figures in the texts are placeholders,
+// such as {kept32}, that name one of Figures.
+type authored struct {
+	Lesson `yaml:",inline"`
+	// Figures are those that texts and truths name.
+	Figures map[string]figureSource
+	// Truth gives each guess's answer by its key: the name of a figure, a list of
+	// them for a curve, for a rank its options with what they are ordered by, the
+	// highest first, and for a choice its options with shares, of which the first
+	// above one half is the answer; the option without a share if there is none.
+	Truth map[string]any
+}
+
+// figureSource says where a figure of a lesson is published. One of From, Claim and Work
+// is set.
+type figureSource struct {
+	// From is a JSON file below results/published, Field where in it.
+	From  string `yaml:"from"`
+	Field string `yaml:"field"`
+	// Claim is one whose observations are meant: an entry of a series, such as
+	// "natural product 2[0]", in each replication, divided by Over where that is set.
+	// Of says what is taken over the replications: min, max or, when empty, the mean.
+	Claim string `yaml:"claim"`
+	Over  string `yaml:"over"`
+	Of    string `yaml:"of"`
+	// Work is arithmetic over other figures of the lesson.
+	Work string `yaml:"work"`
+	// Show is how it is written, for fmt; one that ends in %% shows a share in percent.
+	Show string `yaml:"show"`
+}
+
+// load reads a file of lessons/, every field of which must be known.
+func load(t testing.TB, name string, into any) {
+	text := must.Get(os.ReadFile("lessons/" + name + ".yaml"))(t)
+	must.Do(t, yaml.Load(text, into, yaml.WithKnownFields()))
+}
 
 // order is how the lessons are taught.
 var order = []string{"gap", "length", "policies", "routing", "age", "fix", "normal"}
 
-// Build makes the document of lessons/ and a folder such as results/published.
-func Build(dir fs.FS) (*Document, error) {
-	d := &Document{V: 1}
-	p := newPublished(dir)
+// build makes the document of lessons/ and results/published.
+func build(t testing.TB) *Document {
+	d, p := &Document{V: 1}, newPublished(t, os.DirFS("../published"))
 	for _, name := range order {
-		l, err := build(p, name)
-		if err != nil {
-			return nil, fmt.Errorf("lesson %s: %w", name, err)
-		}
-		d.Lessons = append(d.Lessons, *l)
+		d.Lessons = append(d.Lessons, buildLesson(p, name))
 	}
-	return d, load("free", &d.Recipes)
+	load(t, "free", &d.Recipes)
+	return d
 }
 
-func build(p *publishedFolder, name string) (*Lesson, error) {
+func buildLesson(p *publishedFolder, name string) Lesson {
 	var a authored
-	if err := load(name, &a); err != nil {
-		return nil, err
-	}
+	load(p.t, name, &a)
 	l := &a.Lesson
 	l.Name = name
 	f := newFigures(p, a.Figures)
 	for _, text := range l.texts() {
-		var err error
-		if *text, err = f.set(*text, &l.Shown); err != nil {
-			return nil, err
-		}
+		*text = must.Get(f.set(*text, &l.Shown))(p.t)
 	}
 	for i := range l.Guess {
 		g := &l.Guess[i]
-		if err := g.answer(f, a.Truth[g.Key]); err != nil {
-			return nil, fmt.Errorf("truth of %s: %w", g.Key, err)
-		}
+		must.Do(p.t, g.answer(f, a.Truth[g.Key]))
 		g.TruthText = g.truthText()
 	}
 	for used := range a.Figures {
 		if _, ok := f.known[used]; !ok {
-			return nil, fmt.Errorf("figure %s is nowhere used", used)
+			p.t.Errorf("%s: figure %s is nowhere used", name, used)
 		}
 	}
-	var err error
-	l.Data.Panels, err = panels(p, name)
-	return l, err
+	l.Data.Panels = panels(p, name)
+	return *l
 }
 
 // answer reads what a guess is compared with.

@@ -23,7 +23,7 @@ var files = fstest.MapFS{
 
 // TestFigures reads each kind of figure, and says what is wrong with the others.
 func TestFigures(t *testing.T) {
-	f := newFigures(newPublished(files), map[string]figureSource{
+	f := newFigures(newPublished(t, files), map[string]figureSource{
 		"entry":  {From: "a.json", Field: "list[name=x&dose=n].v[-1]", Show: "%.1f"},
 		"mean":   {From: "a.json", Field: "list[0].v", Show: "%.0f"},
 		"claim":  {Claim: "c", Field: "s[0]", Show: "%.1f%%"},
@@ -74,7 +74,7 @@ func TestDecade(t *testing.T) {
 
 // TestRecordingsAgree: what was recorded for the lab is what the claims measured.
 func TestRecordingsAgree(t *testing.T) {
-	p := newPublished(os.DirFS("../published"))
+	p := newPublished(t, os.DirFS("../published"))
 	length := map[string][][]float64{}
 	for _, one := range Load().Lesson("length").Data.Panels {
 		if one.Name == "kept" && one.When["cap"] == "3" {
