@@ -261,10 +261,8 @@ var Load = sync.OnceValue(func() *Document {
 
 // Lesson is the one of that name, nil for none.
 func (d *Document) Lesson(name string) *Lesson {
-	for i := range d.Lessons {
-		if d.Lessons[i].Name == name {
-			return &d.Lessons[i]
-		}
+	if i := slices.IndexFunc(d.Lessons, func(l Lesson) bool { return l.Name == name }); i >= 0 {
+		return &d.Lessons[i]
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"driftlab/experiments/measure"
 	"driftlab/experiments/measure/explain"
@@ -53,19 +54,10 @@ func (j *job) explain(ctx context.Context, r recipe.Recipe, m message) error {
 	}
 	panels := picture.Policies(u)
 	if m.Token > 0 {
-		panels = workingsOf(panels, m.Token)
+		panels = slices.DeleteFunc(panels, func(p figure.Figure) bool { return p.When[picture.Which] != fmt.Sprint(m.Token) })
 	}
 	post(reply{ID: j.id, Result: u, Panels: panels, Command: command("train", m)})
 	return nil
-}
-
-func workingsOf(panels []figure.Figure, token int) (found []figure.Figure) {
-	for _, p := range panels {
-		if p.When[picture.Which] == fmt.Sprint(token) {
-			found = append(found, p)
-		}
-	}
-	return found
 }
 
 // flips measures where the engines of a recipe send tokens:

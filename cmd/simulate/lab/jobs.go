@@ -16,7 +16,6 @@ import (
 	"driftlab/experiments/measure"
 	"driftlab/experiments/run"
 	"driftlab/model"
-	"driftlab/results/figure"
 	"driftlab/results/record"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/task"
@@ -27,7 +26,6 @@ import (
 const tick = 100 * time.Millisecond
 
 func (j *job) measure(ctx context.Context, r recipe.Recipe, m message) error {
-	var panels []figure.Figure
 	var sampled *batch.Batch
 	post(reply{ID: j.id, Progress: &progress{Of: 1}})
 	measured, err := measure.Gaps(ctx, measure.GapRequest{Recipe: r,
@@ -39,8 +37,8 @@ func (j *job) measure(ctx context.Context, r recipe.Recipe, m message) error {
 	if err != nil {
 		return err
 	}
-	panels = live.Gap(measured.Pairs[0], sampled, r.Task.New().Vocab())
 	sendTokens(j.id, sampled)
+	panels := live.Gap(measured.Pairs[0], sampled, r.Task.New().Vocab())
 	post(reply{ID: j.id, Result: measured, Panels: panels, Command: command("measure", m)})
 	return nil
 }

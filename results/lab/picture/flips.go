@@ -196,11 +196,8 @@ func tables(u *record.Update, mode string, made int, caps []float64) []figure.Fi
 		p.Note = fmt.Sprintf("The clip removes the gradient of %d of these %d tokens.", clipped, len(u.Tokens))
 		return p
 	}
-	if caps == nil {
-		return []figure.Figure{build(0)}
-	}
 	var all []figure.Figure
-	for i := range caps {
+	for i := range max(len(caps), 1) {
 		all = append(all, build(i))
 	}
 	return all
