@@ -816,7 +816,7 @@ func (f *File) readTorch(in Input, visit func(*Row) error) error {
 		format = formatOf("miles")
 	}
 	f.Format = format.Name
-	var generated map[int]*rolled
+	var generated map[int]*Row
 	if f.Format == "slime" {
 		generated = f.rollout(in, whole(root.get("rollout_id")))
 	}
@@ -840,7 +840,7 @@ func (f *File) readTorch(in Input, visit func(*Row) error) error {
 			f.unreadOf(sample, format)
 			last = sample
 		}
-		generated[row.Index].join(&row)
+		row.join(generated[row.Index])
 		if at := whole(sample.get("rollout_position")); rewards != nil && at >= 0 && at < rewards.len() {
 			row.Reward, _ = number(rewards.at(at))
 		}
@@ -863,14 +863,9 @@ func (d *dictionary) entry(i, n int) *dictionary {
 	return sample
 }
 
-// rolled is what only slime's rollout_data has of a sample.
-type rolled struct {
-	head, tail int
-	roll       []float64
-}
-
-// rollout reads the rollout_data that belongs to a train_data, nil if there is none.
-func (f *File) rollout(in Input, id int) map[int]*rolled {
+// rollout is what only slime's rollout_data has of the samples of a train_data: versions and the rollout engine's log-probs; nil if there
+// is none.
+func (f *File) rollout(in Input, id int) map[int]*Row {
 	if in.Open == nil || id == Unknown {
 		return nil
 	}
@@ -879,13 +874,13 @@ func (f *File) rollout(in Input, id int) map[int]*rolled {
 		return nil
 	}
 	defer at.Close()
-	found, left := map[int]*rolled{}, in.most().joined
+	found, left := map[int]*Row{}, in.most().joined
 	err = new(File).read(Input{Name: "rollout_data", At: at, Size: size, MaxMemory: in.MaxMemory}, "", func(r *Row) error {
 		if left -= 8 + len(r.Roll); left < 0 {
 			return errStopped
 		}
 		if r.Index != Unknown {
-			found[r.Index] = &rolled{r.Head, r.Tail, r.Roll}
+			found[r.Index] = &Row{Head: r.Head, Tail: r.Tail, Roll: r.Roll}
 		}
 		return nil
 	})
@@ -897,16 +892,16 @@ func (f *File) rollout(in Input, id int) map[int]*rolled {
 	return found
 }
 
-// join fills what the row itself does not have.
-func (g *rolled) join(row *Row) {
-	if g == nil {
+// join fills what the row itself does not have, from another of the same response.
+func (r *Row) join(other *Row) {
+	if other == nil {
 		return
 	}
-	if row.Tail == Unknown {
-		row.Head, row.Tail = g.head, g.tail
+	if r.Tail == Unknown {
+		r.Head, r.Tail = other.Head, other.Tail
 	}
-	if row.Roll == nil && len(g.roll) == len(row.Mask) {
-		row.Roll = g.roll
+	if r.Roll == nil && len(other.Roll) == len(r.Mask) {
+		r.Roll = other.Roll
 	}
 }
 
