@@ -244,19 +244,10 @@ func (a *Analysis) judged() []Check {
 			}
 		}
 	}
-	kinds := map[string]int{} // the first check that failed in any scope of a kind
-	for s, first := range failed {
-		if least, is := kinds[s.kind]; !is || first < least {
-			kinds[s.kind] = first
-		}
-	}
 	for i := range list {
 		c := &list[i]
-		if first, is := failed[c.scope]; is && first < c.at {
-			c.Conditional = true
-		}
-		for kind, first := range kinds { // scopes of one kind share no token
-			c.Conditional = c.Conditional || kind != c.scope.kind && first < c.at
+		for at, first := range failed { // other scopes of one kind share no token
+			c.Conditional = c.Conditional || first < c.at && (at == c.scope || at.kind != c.scope.kind)
 		}
 	}
 	return list
@@ -731,12 +722,9 @@ func (a *Analysis) Shown() []Shown {
 		s.size /= float64(s.to - s.from)
 		list = append(list, s)
 	}
-	enough := func(s stretch) bool { return s.to-s.from >= 20 }
+	enough := func(s stretch) int { return count1(s.to-s.from >= 20) } // a handful of tokens shows nothing
 	slices.SortStableFunc(list, func(x, y stretch) int {
-		if enough(x) != enough(y) { // a handful of tokens shows nothing
-			return map[bool]int{true: -1, false: 1}[enough(x)]
-		}
-		return cmp.Compare(y.size, x.size)
+		return cmp.Or(enough(y)-enough(x), cmp.Compare(y.size, x.size))
 	})
 	var shown []Shown
 	for _, s := range list[:min(shownResponses, len(list))] {

@@ -227,13 +227,10 @@ func (c *someNotReal) copies() (n int) {
 }
 
 func (c *someNotReal) judge(e *evidence) outcome {
-	copied, all := c.copies(), 0
+	copied := c.copies()
 	rows := append(c.rows[:], copied)
-	for _, n := range rows {
-		all += n
-	}
 	most := slices.Max(rows)
-	value := share(all, c.responses)
+	value := share(total(rows), c.responses)
 	if value < rowsNotReal {
 		return pass(value, "")
 	}
@@ -286,12 +283,7 @@ func (c *lateMask) judge(*evidence) outcome {
 	if c.late < leastResponses || value < rowsNotReal {
 		return pass(value, "")
 	}
-	by := 1
-	for n, count := range c.by {
-		if count > c.by[by] {
-			by = n
-		}
-	}
+	by := slices.Index(c.by[:], slices.Max(c.by[:]))
 	return fail(value, fmt.Sprintf("in %s %s before the loss mask although the rollout engine generated it, with a log-prob that is not 0: the mask begins late by %d",
 		ofResponses(c.late, c.responses), []string{"", "a token stands", "two tokens stand", "three tokens stand"}[by], by), "shift the loss mask: it must begin with the first generated token")
 }
@@ -541,12 +533,7 @@ func (c *stood) distinct(n int) bool {
 type shift struct{ stood }
 
 func (c *shift) judge(e *evidence) outcome {
-	moved, most := c.n[shifted]+c.n[fromPrompt], 0
-	for i, n := range c.by {
-		if n > c.by[most] {
-			most = i
-		}
-	}
+	moved, most := c.n[shifted]+c.n[fromPrompt], slices.Index(c.by[:], slices.Max(c.by[:]))
 	value := share(moved, c.told)
 	if !c.distinct(moved) || c.n[slid] > moved { // a response that slides from its first tokens on is moved as a whole
 		return pass(value, "")

@@ -157,7 +157,7 @@ func entry[K comparable, V any](m *map[K]*V, key K, most int) *V {
 }
 
 // total is the sum of a list.
-func total(list []float64) (sum float64) {
+func total[T int | float64](list []T) (sum T) {
 	for _, x := range list {
 		sum += x
 	}

@@ -146,6 +146,12 @@ func newTrial(rows []*kept) *trial {
 		}
 		b.Ref.Logp, b.Now.Entropy = append(b.Ref.Logp, k.ref...), append(b.Now.Entropy, k.entropy...)
 		b.Offsets = append(b.Offsets, len(b.LogpRoll))
+		sum := 0.0
+		for i, roll := range k.roll {
+			sum += k.old[i] - roll
+			t.rho = append(t.rho, ratioOf(k.old[i]-roll))
+		}
+		t.product = append(t.product, slices.Repeat([]float64{ratioOf(sum)}, len(k.roll))...)
 	}
 	for n, behind := range b.Version { // those of several steps have one learner here
 		b.Version[n] = -behind
@@ -153,21 +159,7 @@ func newTrial(rows []*kept) *trial {
 	whole := batch.Columns{batch.Turn, batch.Token, batch.Version, batch.PromptID, batch.Group, batch.Reward, batch.Correct, batch.Finished, batch.LogpRef, batch.Entropy}
 	b.Forget(slices.DeleteFunc(whole, func(c batch.Column) bool { return b.Require(c) == nil })...) // what some responses lack
 	b.Anchor = b.Old.Logp
-	b.Mask = make([]bool, len(b.LogpRoll))
-	for n, roll := range b.LogpRoll {
-		b.Mask[n] = true
-		t.rho = append(t.rho, ratioOf(b.Old.Logp[n]-roll))
-	}
-	for i := range b.Len() {
-		from, to := b.Span(i)
-		sum := 0.0
-		for n := from; n < to; n++ {
-			sum += b.Old.Logp[n] - b.LogpRoll[n]
-		}
-		for range to - from {
-			t.product = append(t.product, ratioOf(sum))
-		}
-	}
+	b.Mask = slices.Repeat([]bool{true}, len(b.LogpRoll))
 	if !t.graded {
 		b.Advantage = nil
 	}

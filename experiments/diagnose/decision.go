@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"driftlab/results/stability"
+	"driftlab/results/stats"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/correction"
@@ -334,19 +335,16 @@ func (t *trial) facts(r *Report, c *foreign.Config) *known {
 	} else if len(k.causes) > 1 && r.Causes[0].ShareK3[0] <= surelyShare {
 		k.sure = false // of two that are likely, the first may have no part
 	}
-	failed := map[string]bool{} // in whatever scope
+	failed := map[string]bool{} // in whatever scope, and whether that is no consequence in any
 	for _, c := range r.Checks {
-		if c.Result == Fail && !c.Conditional {
-			failed[c.ID] = true
+		if c.Result == Fail {
+			failed[c.ID] = failed[c.ID] || !c.Conditional
 		}
 	}
-	k.faults = len(failed)
-	for _, c := range r.Checks {
-		if c.Result == Fail && !failed[c.ID] {
-			failed[c.ID] = true
-			k.following++
-		}
+	for _, first := range failed { // counted, in any order
+		k.faults += count1(first)
 	}
+	k.following = len(failed) - k.faults
 	k.median, k.low, k.high = t.band()
 	k.dropped, k.behind = t.left(geometric(k))
 	k.jumps, _ = t.left(icePop(k))
@@ -412,10 +410,7 @@ func (t *trial) band() (median, low, high float64) {
 		from, to := t.batch.Span(i)
 		lengths = append(lengths, float64(to-from))
 	}
-	var d []float64
-	for i, roll := range t.batch.LogpRoll {
-		d = append(d, t.batch.Old.Logp[i]-roll)
-	}
+	d := stats.Differences(t.batch.Old.Logp, t.batch.LogpRoll)
 	median = max(1, medianOf(lengths))
 	wide := max(narrowestBand, widestLog*momentsOf(d).deviation/math.Sqrt(median))
 	low = (1000 - min(math.Ceil(float64(wide*1000)-1e-9), 900)) / 1000
@@ -944,21 +939,17 @@ func (e *Evaluation) harmless() bool {
 // String says what the weights come to.
 func (e *Evaluation) String() string {
 	text := fmt.Sprintf("mean weight %.3g, median %.3g, ESS %.3g", e.Mean, e.Median, e.ESS)
-	for _, x := range []struct {
-		what  string
-		share float64
-	}{{"masked", e.Masked}, {"without a gradient in the loss (clip, or its own mask)", e.Clipped}} {
-		if x.share > 0 {
-			text += fmt.Sprintf(", %.2g %% of the tokens %s", 100*x.share, x.what)
-		}
+	if e.Masked > 0 {
+		text += fmt.Sprintf(", %.2g %% of the tokens masked", 100*e.Masked)
 	}
-	for _, x := range []struct {
-		end string
-		*Bound
-	}{{"lower", e.Low}, {"upper", e.High}} {
-		if x.Bound != nil {
-			text += fmt.Sprintf(", %.2g %% at the %s bound %.3g", 100*x.Share, x.end, x.Weight)
-		}
+	if e.Clipped > 0 {
+		text += fmt.Sprintf(", %.2g %% of the tokens without a gradient in the loss (clip, or its own mask)", 100*e.Clipped)
+	}
+	if e.Low != nil {
+		text += fmt.Sprintf(", %.2g %% at the lower bound %.3g", 100*e.Low.Share, e.Low.Weight)
+	}
+	if e.High != nil {
+		text += fmt.Sprintf(", %.2g %% at the upper bound %.3g", 100*e.High.Share, e.High.Weight)
 	}
 	if abs(e.Update-1) > changedBy {
 		text += fmt.Sprintf("; %.0f %% of the update is left", 100*e.Update)

@@ -1172,11 +1172,8 @@ type regression struct {
 	Weight      []float64 `json:"weight"` // of the constant first
 }
 
-// ridge is the weight of the penalty, bounded how near to 0 and 1 shares are taken to come.
-const (
-	ridge   = 1.0
-	bounded = 0.03
-)
+// bounded is how near to 0 and 1 shares are taken to come.
+const bounded = 0.03
 
 // terms are the constant, the standardised coordinates and their products, as far as three deviations.
 func (r regression) terms(x []float64) []float64 {

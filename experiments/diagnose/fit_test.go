@@ -55,7 +55,7 @@ func regress(points [][]float64, shares []float64, names []string) (regression, 
 		}
 	}
 	for a := 1; a < n; a++ {
-		normal[a][a] += ridge
+		normal[a][a]++ // the weight of the penalty
 	}
 	root, ok := cholesky(normal)
 	if !ok {

@@ -293,9 +293,8 @@ func thousands(x float64) string {
 }
 
 const (
-	// centred is how near the mean of advantages is to 0, in their deviation, where their baseline is the mean of these rewards;
-	// offCentre from where it is not.
-	centred, offCentre = 1e-3, 0.05
+	// centred is how near the mean of advantages is to 0, in their deviation, where their baseline is the mean of these rewards.
+	centred = 1e-3
 	// strideShare is the share of parts, and of groups, that must agree. Of equal groups in order both ways are the same.
 	strideShare = 0.9
 )
@@ -495,20 +494,15 @@ var lagKeys = []string{"max_head_offpolicyness", "max_staleness_steps", "max_tra
 // lags compares the recorded lag of each step with the configured bound.
 func (l *learning) lags() []Finding {
 	most := map[int]int{}
-	var steps []int
 	for _, x := range l.list {
-		if x.lag < 0 || x.step == reader.Unknown {
-			continue
+		if x.lag >= 0 && x.step != reader.Unknown {
+			most[x.step] = max(most[x.step], x.lag)
 		}
-		if _, known := most[x.step]; !known {
-			steps = append(steps, x.step)
-		}
-		most[x.step] = max(most[x.step], x.lag)
 	}
+	steps := slices.Sorted(maps.Keys(most))
 	if len(steps) == 0 {
 		return nil
 	}
-	slices.Sort(steps)
 	key, bound := l.o.number(lagKeys...)
 	over := slices.IndexFunc(steps, func(s int) bool { return key != "" && float64(most[s]) > bound })
 	table, greatest := runs(steps, most), slices.Max(slices.Collect(maps.Values(most)))
