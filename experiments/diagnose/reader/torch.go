@@ -21,7 +21,8 @@ import (
 // archive is what torch.save writes: a pickle, and numbers in storages.
 type archive struct {
 	root    any
-	storage map[string]span // by its key
+	storage map[string]span // by its name in the file, which is its key after data
+	data    string
 	at      io.ReaderAt
 	left    int // entries that may still be read: what the file has, once
 }
@@ -36,8 +37,6 @@ func openArchive(at io.ReaderAt, size, most int64) (*archive, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries := map[string]span{}
-	var pickle *span
 	folder := ""
 	for _, f := range z.File {
 		if f.Method != zip.Store || f.UncompressedSize64 > uint64(size) {
@@ -52,19 +51,16 @@ func openArchive(at io.ReaderAt, size, most int64) (*archive, error) {
 			return nil, fmt.Errorf("%s is longer than the file", f.Name)
 		}
 		if name, ok := strings.CutSuffix(f.Name, "data.pkl"); ok && strings.Count(name, "/") <= 1 {
-			pickle, folder = &here, name
+			folder = name
 		}
-		entries[f.Name] = here
+		a.storage[f.Name] = here
 	}
-	if pickle == nil {
+	pickle, found := a.storage[folder+"data.pkl"]
+	if !found {
 		return nil, fmt.Errorf("there is no data.pkl in it")
 	}
-	for name, s := range entries { // into a table
-		if key, ok := strings.CutPrefix(name, folder+"data/"); ok {
-			a.storage[key] = s
-		}
-	}
-	if order, ok := entries[folder+"byteorder"]; ok && beginsAs(at, order, "big") {
+	a.data = folder + "data/"
+	if order, ok := a.storage[folder+"byteorder"]; ok && beginsAs(at, order, "big") {
 		return nil, fmt.Errorf("its numbers are big-endian")
 	}
 	u := newUnpickler(at, pickle.from, pickle.from+pickle.n, most)
@@ -203,7 +199,7 @@ func (a *archive) tensor(b *built) (*tensor, error) {
 		}
 		next *= max(shape[i], 1)
 	}
-	s, there := a.storage[key]
+	s, there := a.storage[a.data+key]
 	if !there {
 		return nil, fmt.Errorf("there is no storage %q", key)
 	}
