@@ -349,29 +349,21 @@ const otherEnvs = "all others"
 func grouped(rows []*kept) (g grouping) {
 	lengths := make([]float64, len(rows))
 	var probable []float64
-	place := map[string]int{}
 	for i, k := range rows {
 		lengths[i] = float64(len(k.roll))
 		probable = append(probable, k.roll...)
-		env, known := place[k.env]
-		switch {
-		case known:
-		case len(g.envs) < mostEnvs:
-			env = len(g.envs)
-			place[k.env], g.envs = env, append(g.envs, k.env)
-		default:
-			if len(g.envs) == mostEnvs {
-				g.envs = append(g.envs, otherEnvs)
-			}
-			env = mostEnvs
+		name := k.env
+		if len(g.envs) >= mostEnvs && !slices.Contains(g.envs, name) {
+			name = otherEnvs
+		}
+		env := slices.Index(g.envs, name)
+		if env < 0 {
+			env, g.envs = len(g.envs), append(g.envs, name)
 		}
 		g.env = append(g.env, env)
-		for n := range k.roll {
-			turn := 0
-			if n < len(k.turn) {
-				turn = min(int(k.turn[n]), turns-1)
-			}
-			g.turn, g.turns = append(g.turn, turn), max(g.turns, turn+1)
+		for _, turn := range k.turn {
+			g.turn = append(g.turn, min(int(turn), turns-1))
+			g.turns = max(g.turns, g.turn[len(g.turn)-1]+1)
 		}
 	}
 	g.length, g.terciles, g.probability = ranked(lengths, quartiles), ranked(lengths, lengthParts), ranked(probable, deciles)

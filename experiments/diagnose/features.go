@@ -997,14 +997,11 @@ func (f *Features) jumped(rows []*kept) {
 	}
 	s := deviationsOf(rows)
 	j := s.jumpsOf()
-	some := j.gain > leastGain && j.large > leastLarge*j.small // whether there are any at all, and whether they come one by one
-	found, alone := some && j.stay >= leastStay, some && j.stay < leastStay
-	extra, counted := 0.0, 0.0
-	if found || alone {
+	some := j.gain > leastGain && j.large > leastLarge*j.small // whether there are any at all
+	found := some && j.stay >= leastStay                       // whether they do not come one by one
+	extra, counted := 0.0, float64(count1(found))
+	if some {
 		extra = 1 - float64(j.small/j.large*j.small/j.large)
-	}
-	if found {
-		counted = 1
 	}
 	beyond := s.flipped(f)
 	all, jumps, known, routed, flips := 0.0, 0.0, 0.0, 0.0, 0.0
