@@ -260,7 +260,7 @@ func (a *Analysis) missing() (what, next string) {
 	switch {
 	case c.rows == 0 && a.text.rows == 0:
 		return "no complete row", again
-	case c.rows == 0 && a.text.withText > 0:
+	case c.rows == 0 && a.text.characters.n > 0:
 		return "text without log-probs", both
 	case c.rows == 0:
 		return "no trained token", "check the loss mask: it is empty"
@@ -495,15 +495,13 @@ func (s scope) String() string {
 
 // text is what can be said of rows without their log-probs: lengths, rewards, lag.
 type text struct {
-	rows, withText int
-	characters     int
-	rewards        int
-	reward         float64
-	lags, lag      int                     // responses with a recorded lag, and the sum of it
-	spans, span    int                     // responses with a first and a last version, and the sum of what lies between
-	prompts        map[uint64]*passk.Tally // the attempts at each
-	lengths        map[int]*masked.Running // by step, of the last growthSteps
-	last           int                     // the greatest step
+	rows int
+	// Of the responses that have it: the length of the text, the reward, the lag, and what lies between the first and the last version.
+	characters, reward, lag, span average
+
+	prompts map[uint64]*passk.Tally // the attempts at each
+	lengths map[int]*masked.Running // by step, of the last growthSteps
+	last    int                     // the greatest step
 }
 
 // mostPrompts bounds how many prompts are distinguished.
@@ -519,22 +517,18 @@ func (t *text) add(r *reader.Row) {
 		}
 	}
 	if r.Text != "" {
-		t.withText++
-		t.characters += utf8.RuneCountInString(r.Text)
+		t.characters.add(float64(utf8.RuneCountInString(r.Text)))
 	}
 	if r.Head != reader.Unknown && r.Tail != reader.Unknown {
-		t.spans++
-		t.span += r.Tail - r.Head
+		t.span.add(float64(r.Tail - r.Head))
 	}
 	if lag := lagOf(r); lag >= 0 {
-		t.lags++
-		t.lag += lag
+		t.lag.add(float64(lag))
 	}
 	if math.IsNaN(r.Reward) {
 		return
 	}
-	t.rewards++
-	t.reward += r.Reward
+	t.reward.add(r.Reward)
 	h := promptOf(r)
 	if h == 0 {
 		return
@@ -652,26 +646,14 @@ func (t *text) growth() *Growth {
 }
 
 func (t *text) summary() Responses {
-	s := Responses{Rows: t.rows, Prompts: len(t.prompts), Growth: t.growth()}
-	if t.withText > 0 {
-		s.Characters = float64(t.characters) / float64(t.withText)
-	}
-	if t.rewards > 0 {
-		s.Reward = new(t.reward / float64(t.rewards))
-	}
+	s := Responses{Rows: t.rows, Characters: t.characters.mean(), Reward: t.reward.known(), Prompts: len(t.prompts),
+		PassAt: t.passAt(), Lag: t.lag.known(), Span: t.span.known(), Growth: t.growth()}
 	if len(t.prompts) > 0 {
 		solved := 0
 		for _, at := range t.prompts { // counted, in any order
 			solved += count1(at.Correct > 0)
 		}
 		s.Solved = new(share(solved, len(t.prompts)))
-	}
-	s.PassAt = t.passAt()
-	if t.lags > 0 {
-		s.Lag = new(share(t.lag, t.lags))
-	}
-	if t.spans > 0 {
-		s.Span = new(share(t.span, t.spans))
 	}
 	return s
 }

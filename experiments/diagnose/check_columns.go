@@ -503,8 +503,7 @@ var grids = [...]string{"bfloat16", "1 decimal", "2 decimals", "3 decimals", "4 
 // storageGrid finds columns that were rounded on their way into the file.
 type storageGrid struct {
 	roll, old gridCount
-	gap       float64 // Σ|d| of tokens where either is clearly below 0
-	n         int
+	gap       average // |d| of tokens where either is clearly below 0
 }
 
 // gridCount counts values below clearly that lie on each grid; near 0 a float32
@@ -569,8 +568,7 @@ func (c *storageGrid) add(v *view) {
 		c.roll.add(x)
 		c.old.add(v.old[i])
 		if x < clearly || v.old[i] < clearly {
-			c.gap += math.Abs(v.old[i] - x)
-			c.n++
+			c.gap.add(math.Abs(v.old[i] - x))
 		}
 	}
 }
@@ -587,7 +585,7 @@ func (c *storageGrid) judge(e *evidence) outcome {
 	} else if old >= 0 {
 		which = "rollout and the learner's"
 	}
-	rounding, gap := max(c.roll.rounding(roll), c.old.rounding(old)), c.gap/float64(max(c.n, 1))
+	rounding, gap := max(c.roll.rounding(roll), c.old.rounding(old)), c.gap.mean()
 	why := fmt.Sprintf("the %s log-probs were rounded to %s: where they are below %v, mean |d| is %.2g, of which rounding alone makes %.2g", which, grids[format], clearly, gap, rounding)
 	if rounding < farBelow*gap {
 		return watch(on, why)

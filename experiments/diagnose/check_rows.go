@@ -327,20 +327,14 @@ const (
 	fewPairs = 48
 )
 
-// distance is the mean distance of pairs of log-probs. A log-prob of exactly 0 says nothing of where it belongs.
-type distance struct {
-	sum float64
-	n   int
-}
+// distance is that of pairs of log-probs. A log-prob of exactly 0 says nothing of where it belongs.
+type distance struct{ average }
 
 func (s *distance) add(old, roll float64) {
 	if old != 0 && roll != 0 {
-		s.sum += min(math.Abs(old-roll), slidCap)
-		s.n++
+		s.average.add(min(math.Abs(old-roll), slidCap))
 	}
 }
-
-func (s distance) mean() float64 { return s.sum / float64(max(s.n, 1)) }
 
 // anyTwo is the mean distance of any value of a column to any of the other: of all pairs, or of columns that are turned by
 // a fifth to four fifths of the response.
@@ -371,10 +365,7 @@ func (v *view) alignment() alignment {
 	if !v.placed {
 		v.placed, v.stands = true, alignment{}
 		if !flat(v.roll) && !flat(v.old) { // or it is no column of log-probs
-			var own distance
-			for i, roll := range v.roll {
-				own.add(v.old[i], roll)
-			}
+			own := v.moved(0, 0, len(v.ok))
 			chance := anyTwo(v.old, v.roll)
 			v.stands = v.align(own, chance)
 			v.stands.own, v.stands.chance = own.sum, float64(own.n)*chance
@@ -402,7 +393,7 @@ func (v *view) align(own distance, chance float64) alignment {
 	}
 	best, least := alignment{}, fits*chance
 	for by := -farthest; by <= farthest; by++ {
-		if s := v.moved(by, 0); by != 0 && 2*s.n >= own.n && s.mean() <= least {
+		if s := v.moved(by, 0, len(v.ok)); by != 0 && 2*s.n >= own.n && s.mean() <= least {
 			best, least = alignment{place: shifted, by: by}, s.mean()
 		}
 	}
@@ -419,9 +410,9 @@ func (v *view) align(own distance, chance float64) alignment {
 	return best
 }
 
-// moved is the distance from some token on when the rollout column is late by this number of tokens.
-func (v *view) moved(by, from int) (s distance) {
-	for n := from; n < len(v.ok); n++ {
+// moved is the distance from some token on, up to another, when the rollout column is late by this number of tokens.
+func (v *view) moved(by, from, to int) (s distance) {
+	for n := from; n < to; n++ {
 		if m := n + by; m >= 0 && m < len(v.ok) && v.ok[m] == v.ok[n]+by {
 			s.add(v.old[n], v.roll[m])
 		}
@@ -446,20 +437,11 @@ func (v *view) slides(by int, chance float64) bool {
 	if cut < 0 {
 		return false
 	}
-	var own, before distance
-	for n, roll := range v.roll {
-		s := &own
-		if n < cut {
-			s = &before
-		}
-		s.add(v.old[n], roll)
-	}
-	if v.moved(by, cut).mean() > atMost*own.mean() {
+	before, after := v.moved(0, 0, cut), v.moved(0, cut, len(v.ok))
+	if v.moved(by, cut, len(v.ok)).mean() > atMost*after.mean() {
 		return false
 	}
-	movedBefore := v.moved(by, 0)
-	movedBefore.sum -= v.moved(by, cut).sum
-	return before.mean() <= atMost*chance && movedBefore.sum-before.sum > 1
+	return before.mean() <= atMost*chance && v.moved(by, 0, cut).sum-before.sum > 1
 }
 
 // beginsAtPrompt reports whether the rollout column fits when it is read from the first token of the prompt on.

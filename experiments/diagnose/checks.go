@@ -156,6 +156,24 @@ func entry[K comparable, V any](m *map[K]*V, key K, most int) *V {
 	return v
 }
 
+// average is of figures as they come.
+type average struct {
+	sum float64
+	n   int
+}
+
+func (a *average) add(x float64) { a.sum, a.n = a.sum+x, a.n+1 }
+
+// mean is 0 of no figure, known then nil.
+func (a average) mean() float64 { return a.sum / float64(max(a.n, 1)) }
+
+func (a average) known() *float64 {
+	if a.n == 0 {
+		return nil
+	}
+	return new(a.mean())
+}
+
 // total is the sum of a list.
 func total[T int | float64](list []T) (sum T) {
 	for _, x := range list {
