@@ -60,6 +60,7 @@ type Analysis struct {
 	thirds  [3]view
 }
 
+// scoped are the checks of a scope, with its trained tokens and the responses with such a token.
 type scoped struct {
 	scope
 	gauges           []gauge
@@ -213,8 +214,7 @@ func (a *Analysis) judged() []Check {
 	var list []Check
 	failed := map[scope]int{} // the first check that failed there
 	for at, s := range a.scopes {
-		e := &evidence{scope: s.scope, trained: s.trained, answers: s.answers,
-			sample: parts[s.scope], found: map[string]outcome{}, options: a.options}
+		e := &evidence{scoped: s, sample: parts[s.scope], found: map[string]outcome{}, options: a.options}
 		if at > 0 && (!e.enough() || s.trained == a.scopes[0].trained) {
 			continue // too little, or nothing but everything once more
 		}

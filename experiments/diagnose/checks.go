@@ -108,9 +108,7 @@ var checks = []check{
 
 // evidence is what the checks of a scope have found so far.
 type evidence struct {
-	scope    scope
-	trained  int
-	answers  int // responses with such a token
+	*scoped
 	sample   []*kept
 	part     []*kept // the responses that have other sampling settings, nil if all have
 	measured *logits
