@@ -13,6 +13,7 @@ import (
 	"driftlab/experiments/study/sources"
 	"driftlab/results/record"
 	"driftlab/results/stability"
+	"driftlab/trainer/recipe"
 	"driftlab/trainer/recipe/foreign"
 )
 
@@ -148,13 +149,18 @@ func claimsOn(source string) string {
 	return b.String()
 }
 
+// methodsCiting are the methods whose source is a paper.
+func methodsCiting(id string) []recipe.Method {
+	return slices.DeleteFunc(recipe.Methods(), func(m recipe.Method) bool { return !slices.Contains(sources.ArXiv.FindAllString(m.Source, -1), id) })
+}
+
 func (c *methodsCmd) onePaper(a *app) error {
 	list := sources.Papers()
 	at := slices.IndexFunc(list, func(p sources.Paper) bool { return p.ID == c.Name })
 	if at < 0 {
 		return bad("methods: no method, recipe or claim cites arXiv %s; `simulate methods papers` lists the papers", c.Name)
 	}
-	return c.text(a, "paper.txt", list[at].Text(), list[at])
+	return c.text(a, "paper.txt", textOf("paper", list[at]), list[at])
 }
 
 func (c *methodsCmd) coverage(a *app) error {

@@ -162,11 +162,7 @@ func seedsFrom(first uint64, n int) ([]uint64, error) {
 	if left := math.MaxUint64 - first; uint64(n-1) > left {
 		return nil, bad("--seeds: %d consecutive seeds from %d exceed %d: choose a lower --seed", n, first, uint64(math.MaxUint64))
 	}
-	seeds := make([]uint64, n)
-	for i := range seeds {
-		seeds[i] = first + uint64(i)
-	}
-	return seeds, nil
+	return study.SeedsInRow(first, n), nil
 }
 
 // armsOf are the figures of the table.

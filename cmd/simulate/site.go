@@ -139,19 +139,15 @@ func startReport(m *stability.Map, claims []reproduce.Status) results.Report {
 	}
 }
 
-// problemOf is the number of the first problem that a study answers, past the last for none.
-func problemOf(s *stability.Study) int {
-	i := slices.IndexFunc(stability.Problems, func(p stability.Problem) bool { return p.Study == s.Name })
-	if i < 0 {
-		return len(stability.Problems)
-	}
-	return i
+// problemOf is the number of the first problem that a study answers, the largest number for none.
+func problemOf(s stability.Study) uint {
+	return uint(slices.IndexFunc(stability.Problems, func(p stability.Problem) bool { return p.Study == s.Name }))
 }
 
 // mapReport is the page of the stability map.
 func mapReport(m *stability.Map) results.Report {
 	studies := slices.Clone(m.Studies) // those that answer a problem come first
-	slices.SortStableFunc(studies, func(a, b stability.Study) int { return cmp.Compare(problemOf(&a), problemOf(&b)) })
+	slices.SortStableFunc(studies, func(a, b stability.Study) int { return cmp.Compare(problemOf(a), problemOf(b)) })
 	page := results.Report{Site: "map.html", Title: "The stability map", Lead: "Pass rate at the end of training by learning rate, for each stressor and correction. Point at a cell, or move to it with the Tab key, to see its runs, its interval and the command that makes it again.",
 		Sections: []results.Section{{Heading: "Cell by cell", Blocks: []results.Block{sitePart("cells", studies)}}}}
 	for i := range studies {

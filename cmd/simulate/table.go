@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"slices"
 	"strconv"
@@ -131,7 +132,7 @@ func cellTexts(t *figure.Figure) [][]string {
 
 // grid sets the texts in columns, with a rule below the head.
 func grid(t *figure.Figure, rows [][]string) string {
-	widths := columnWidths(rows)
+	widths := columnWidths(rows, strings.Lines)
 	var lines []string
 	for i, row := range rows {
 		styled := make([]ansi.Style, len(row))
@@ -187,13 +188,13 @@ func gridWidth(columns []int) int {
 	return total
 }
 
-// columnWidths are the widths of each column's widest line.
-func columnWidths(rows [][]string) []int {
+// columnWidths are the widths of each column's widest part: a line, or a word.
+func columnWidths(rows [][]string, parts func(cell string) iter.Seq[string]) []int {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for j, cell := range row {
-			for line := range strings.SplitSeq(cell, "\n") {
-				widths[j] = max(widths[j], ansi.StringWidth(line))
+			for part := range parts(cell) {
+				widths[j] = max(widths[j], ansi.StringWidth(part))
 			}
 		}
 	}
@@ -244,14 +245,7 @@ const gap = 2
 // no wider than width. It reports false where a word, such as a number, would
 // have to be broken.
 func fit(rows [][]string, width int) bool {
-	now, least := columnWidths(rows), make([]int, len(rows[0]))
-	for _, row := range rows {
-		for j, cell := range row {
-			for word := range strings.FieldsSeq(cell) {
-				least[j] = max(least[j], ansi.StringWidth(word))
-			}
-		}
-	}
+	now, least := columnWidths(rows, strings.Lines), columnWidths(rows, strings.FieldsSeq)
 	for total := gridWidth(now); total > width; total-- {
 		widest := -1
 		for j := range now {

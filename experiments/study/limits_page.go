@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -418,12 +417,9 @@ func PublishMap(dir string, grids []*Grid, from []string) error {
 	}
 	text, err := record.Document(m)
 	if err == nil {
-		err = os.MkdirAll(dir, 0o777)
+		err = record.WriteNew(filepath.Join(dir, mapFile), text)
 	}
 	if err != nil {
-		return err
-	}
-	if err := record.WriteFile(dir, mapFile, text); err != nil {
 		return err
 	}
 	picture := mapPicture(m)

@@ -203,9 +203,7 @@ func (s *seeds) ReadNode(n recipe.Node) {
 			n.Fault("count must be from 1 to %d, and the last seed at most %d", most, uint64(math.MaxUint64))
 			return
 		}
-		for i := range row.Count {
-			*s = append(*s, row.First+uint64(i))
-		}
+		*s = SeedsInRow(row.First, row.Count)
 		return
 	}
 	for _, item := range n.Items() {
@@ -219,6 +217,15 @@ func (s *seeds) ReadNode(n recipe.Node) {
 	if len(*s) == 0 {
 		n.Fault("no seed: give a list, or {first: 1, count: 3}")
 	}
+}
+
+// SeedsInRow are n seeds from the first on.
+func SeedsInRow(first uint64, n int) []uint64 {
+	list := make([]uint64, n)
+	for i := range list {
+		list[i] = first + uint64(i)
+	}
+	return list
 }
 
 // ReadNode reads a factor of a field, or with a name.

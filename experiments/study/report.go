@@ -3,6 +3,7 @@ package study
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -313,12 +314,8 @@ func (v *view) factor(i int, f IndexFactor) results.Section {
 	return s
 }
 
+// notInNames are the characters that no file's name has.
+var notInNames = regexp.MustCompile(`[^a-zA-Z0-9_.-]`)
+
 // fileName is a factor's name as part of a file's.
-func fileName(name string) string {
-	return strings.Map(func(r rune) rune {
-		if strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-", r) {
-			return r
-		}
-		return '-'
-	}, name)
-}
+func fileName(name string) string { return notInNames.ReplaceAllString(name, "-") }

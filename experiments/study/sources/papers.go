@@ -81,39 +81,6 @@ func PapersTable(list []Paper) *figure.Figure {
 	return t
 }
 
-// Text describes what the program has of the paper, for a person.
-func (p Paper) Text() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "arXiv %s\n", p.ID)
-	section := func(title string, lines []string) {
-		if len(lines) > 0 {
-			fmt.Fprintf(&b, "\n%s\n  %s\n", title, strings.Join(lines, "\n  "))
-		}
-	}
-	var methods, recipes, tested []string
-	for _, m := range recipe.Methods() {
-		if slices.Contains(ArXiv.FindAllString(m.Source, -1), p.ID) {
-			line := fmt.Sprintf("%s (%s): %s", m.Name, m.Group, m.Does)
-			if m.Reconstruction != "" {
-				line += " A reconstruction: simulate methods " + m.Name + " says of what."
-			}
-			methods = append(methods, line)
-		}
-	}
-	for _, name := range p.Recipes {
-		recipes = append(recipes, name+": "+recipe.Description(name))
-	}
-	for _, published := range p.Claims {
-		if c, ok := claims.Lookup(published.ID); ok {
-			tested = append(tested, fmt.Sprintf("%s: %s: %s (simulate reproduce %s)", c.ID, c.Title, published.Verdict, c.ID))
-		}
-	}
-	section("Methods", methods)
-	section("Recipes", recipes)
-	section("Claims, with the published verdict", tested)
-	return b.String()
-}
-
 // Verdict is the published one of a claim, in the words of its page: that over a ladder of learning rates where there is one; undecided
 // where new seeds do not repeat it, or single learning rates.
 func Verdict(c claim.Claim) string {

@@ -104,12 +104,7 @@ var listFunctions = map[string]ListFunction{
 		}
 		return x[0][len(x[0])-len(x[1]):]
 	}},
-	"sum": single(func(x []float64) (sum float64) {
-		for _, v := range x {
-			sum += v
-		}
-		return sum
-	}),
+	"sum":  single(sumOf),
 	"list": {-1, func(x ...[]float64) []float64 { return slices.Concat(x...) }},
 	// where has the entries of its first list at which the second is not 0.
 	"where": {2, func(x ...[]float64) (out []float64) {
@@ -130,6 +125,13 @@ var listFunctions = map[string]ListFunction{
 	// blocks are means over the given number of entries in a row.
 	"blocks": {2, func(x ...[]float64) []float64 { return Blocks(x[0], max(min(int(x[1][0]), len(x[0])), 1)) }},
 	"slope":  paired(func(x, y []float64) float64 { return stats.Slope(x[:min(len(x), len(y))], y) }), "rsquared": paired(stats.RSquared), "spearman": paired(stats.Spearman), "pow": {2, func(x ...[]float64) []float64 { return combine(x[0], x[1], elementary.Pow) }},
+}
+
+func sumOf(x []float64) (sum float64) {
+	for _, v := range x {
+		sum += v
+	}
+	return sum
 }
 
 func thirdOf(x []float64) int { return max(len(x)/3, min(len(x), 1)) }

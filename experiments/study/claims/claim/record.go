@@ -51,13 +51,7 @@ var columnQuantities = map[string]func(x []float64) []float64{
 	"final":             func(x []float64) []float64 { _, end, _ := record.PeakAndEnd(x); return []float64{end} },
 	"number":            func(x []float64) []float64 { return []float64{float64(len(x))} },
 	"mean times number": func(x []float64) []float64 { return []float64{stats.Average(x) * float64(len(x))} },
-	"sum": func(x []float64) []float64 {
-		sum := 0.0
-		for _, v := range x {
-			sum += v
-		}
-		return []float64{sum}
-	},
+	"sum":               func(x []float64) []float64 { return []float64{sumOf(x)} },
 }
 
 // figure is the name of a figure in a run of an arm; ok is false where it is not recorded.

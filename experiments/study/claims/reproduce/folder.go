@@ -69,15 +69,6 @@ func observed(id string, cell *record.Cell) (*claim.Observation, error) {
 	return o, nil
 }
 
-// observation reads that of a seed; nil if it is not there.
-func (f *folder) observation(seed uint64) (*claim.Observation, error) {
-	cell, err := f.Cell(f.key(seed))
-	if cell == nil || err != nil {
-		return nil, err
-	}
-	return observed(f.claim.ID, cell)
-}
-
 // keepPlan writes the plan with the claim's training runs, by their recipes, next to those of other sizes.
 func (f *folder) keepPlan(recipes []string) error {
 	x, err := f.Index()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"driftlab/experiments/study"
 	"driftlab/experiments/study/claims"
 	"driftlab/experiments/study/claims/claim"
 	"driftlab/results"
@@ -26,7 +27,7 @@ func (r *Result) keep(f *folder) error {
 		return nil
 	}
 	if r.Fresh == nil {
-		seeds := seedsInRow(freshBase, len(r.Seeds))
+		seeds := study.SeedsInRow(freshBase, len(r.Seeds))
 		if ok && old.Fresh != nil && old.Size == r.Size.String() {
 			seeds = old.Fresh.Seeds
 		}
@@ -128,12 +129,17 @@ func (f *folder) judgedWhole(seeds []uint64) (*Judged, error) {
 func (f *folder) judged(seeds []uint64) (j *Judged, missing []uint64, err error) {
 	var runs []*claim.Observation
 	for _, seed := range seeds {
-		o, err := f.observation(seed)
+		cell, err := f.Cell(f.key(seed))
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case cell == nil:
+			missing = append(missing, seed)
+			continue
+		}
+		o, err := observed(f.claim.ID, cell)
 		if err != nil {
 			return nil, nil, err
-		}
-		if o == nil {
-			missing = append(missing, seed)
 		}
 		runs = append(runs, o)
 	}

@@ -179,20 +179,11 @@ func (m *measurement) task(k int, cache *claim.Cache, out *Result) study.Task {
 // seeds are the seeds of a claim, the fresh ones last, and how many come before them.
 func (o *Options) seeds(c claim.Claim) (seeds []uint64, first int) {
 	n := cmp.Or(o.Seeds, c.Needed())
-	seeds = seedsInRow(cmp.Or(o.SeedBase, 1), n)
+	seeds = study.SeedsInRow(cmp.Or(o.SeedBase, 1), n)
 	if o.Fresh {
-		seeds = append(seeds, seedsInRow(freshBase, n)...)
+		seeds = append(seeds, study.SeedsInRow(freshBase, n)...)
 	}
 	return seeds, n
-}
-
-// seedsInRow are n seeds from the first on.
-func seedsInRow(first uint64, n int) []uint64 {
-	seeds := make([]uint64, n)
-	for i := range seeds {
-		seeds[i] = first + uint64(i)
-	}
-	return seeds
 }
 
 // chosen looks the ids up, each once; an unknown one is answered with the nearest.

@@ -3,6 +3,7 @@ package source
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +16,9 @@ const (
 	lineMark = "\ue101line"   // and of a word that says in which line the next one stands
 	wordMark = "\ue102branch" // and of a subject of case whose branch was picked
 )
+
+// spelling are the flags of a declaration that change how a value is spelt.
+var spelling = regexp.MustCompile("[ilut]")
 
 func withoutMarks(args []string) []string {
 	return slices.DeleteFunc(slices.Clone(args), func(a string) bool { return strings.HasPrefix(a, lineMark) })
@@ -142,12 +146,7 @@ func (r *rewriter) stmt(s *syntax.Stmt, nested bool) {
 			if a.Name != nil || a.Value == nil || !strings.HasPrefix(a.Value.Lit(), "-") {
 				return false
 			}
-			flags := strings.Map(func(c rune) rune { // those that change how a value is spelt
-				if strings.ContainsRune("ilut", c) {
-					return -1
-				}
-				return c
-			}, a.Value.Lit())
+			flags := spelling.ReplaceAllString(a.Value.Lit(), "")
 			a.Value = lit(flags)
 			return flags == "-"
 		})
@@ -193,9 +192,9 @@ func (r *rewriter) stmt(s *syntax.Stmt, nested bool) {
 				r.word(w, true)
 			}
 		case *syntax.CStyleLoop:
-			r.arithm(l.Init)
-			r.arithm(l.Cond)
-			r.arithm(l.Post)
+			r.words(l.Init, false)
+			r.words(l.Cond, false)
+			r.words(l.Post, false)
 		}
 		before = append(before, r.loop(&x.Do))
 	case *syntax.FuncDecl:
@@ -205,11 +204,11 @@ func (r *rewriter) stmt(s *syntax.Stmt, nested bool) {
 		r.stmt(x.Body, true)
 	case *syntax.ArithmCmd:
 		words := r.read(x.X)
-		r.arithm(x.X)
+		r.words(x.X, false)
 		s.Cmd = r.choose(words, &syntax.Stmt{Cmd: x})
 	case *syntax.LetClause:
 		for _, e := range x.Exprs {
-			r.arithm(e)
+			r.words(e, false)
 		}
 	case *syntax.TestClause:
 		s.Cmd = &syntax.Block{Stmts: []*syntax.Stmt{r.test(x.X, x.Pos().Offset() > r.source)}}
@@ -283,7 +282,7 @@ func (r *rewriter) assign(a *syntax.Assign) (before []*syntax.Stmt) {
 			r.word(x, true)
 			before = append(before, command(own+"index", quoted(x.Parts...)))
 		default:
-			r.arithm(x)
+			r.words(x, false)
 			before = append(before, command(own+"index", quoted(&syntax.ArithmExp{X: x})))
 		}
 	}
@@ -321,7 +320,6 @@ func (r *rewriter) caseClause(x *syntax.CaseClause) {
 
 // test is a condition of [[ ]]: each part of it is asked where it is undecided.
 func (r *rewriter) test(x syntax.TestExpr, mark bool) *syntax.Stmt {
-	var words []*syntax.Word
 	switch x := x.(type) {
 	case *syntax.ParenTest:
 		return r.test(x.X, mark)
@@ -335,9 +333,6 @@ func (r *rewriter) test(x syntax.TestExpr, mark bool) *syntax.Stmt {
 		case x.Op != syntax.TsEmpStr && x.Op != syntax.TsNempStr: // files
 			return command(own+"ask", r.id())
 		}
-		if w, ok := x.X.(*syntax.Word); ok {
-			words = append(words, w)
-		}
 	case *syntax.BinaryTest:
 		op := syntax.AndStmt
 		switch x.Op {
@@ -349,20 +344,8 @@ func (r *rewriter) test(x syntax.TestExpr, mark bool) *syntax.Stmt {
 		case syntax.TsNewer, syntax.TsOlder, syntax.TsDevIno:
 			return command(own+"ask", r.id())
 		}
-		for _, e := range []syntax.TestExpr{x.X, x.Y} {
-			if w, ok := e.(*syntax.Word); ok {
-				words = append(words, w)
-			}
-		}
-	case *syntax.Word:
-		words = append(words, x)
 	}
-	var values []*syntax.Word
-	for _, w := range words {
-		r.word(w, mark)
-		values = append(values, quoted(w.Parts...))
-	}
-	return &syntax.Stmt{Cmd: r.choose(values, &syntax.Stmt{Cmd: &syntax.TestClause{X: x}})}
+	return &syntax.Stmt{Cmd: r.choose(r.words(x, mark), &syntax.Stmt{Cmd: &syntax.TestClause{X: x}})}
 }
 
 // word rewrites a word; mark says that a variable which is not set is undecided there, and not empty.
@@ -396,7 +379,7 @@ func (r *rewriter) parts(list []syntax.WordPart, mark bool) {
 			if err := syntax.NewPrinter().Print(&text, &syntax.Word{Parts: []syntax.WordPart{x}}); err != nil {
 				text.Reset()
 			}
-			r.arithm(x.X)
+			r.words(x.X, false)
 			list[i] = &syntax.CmdSubst{Stmts: []*syntax.Stmt{{Cmd: &syntax.IfClause{
 				Cond: []*syntax.Stmt{command(own+"open", words)}, Then: []*syntax.Stmt{command("echo", undecided(text.String()))},
 				Else: &syntax.IfClause{Then: []*syntax.Stmt{command("echo", quoted(x))}}}}}}
@@ -417,10 +400,10 @@ func (r *rewriter) param(x *syntax.ParamExp, mark bool) syntax.WordPart {
 		return unknown
 	}
 	r.cost.names[name]++
-	r.arithm(x.Index)
+	r.words(x.Index, false)
 	if x.Slice != nil {
-		r.arithm(x.Slice.Offset)
-		r.arithm(x.Slice.Length)
+		r.words(x.Slice.Offset, false)
+		r.words(x.Slice.Length, false)
 	}
 	if x.Repl != nil {
 		r.cost.replaces = true
@@ -452,17 +435,20 @@ func (r *rewriter) param(x *syntax.ParamExp, mark bool) syntax.WordPart {
 	return x
 }
 
-func (r *rewriter) arithm(x syntax.ArithmExpr) {
+// words rewrites the words of an expression, and returns their values; there may be no expression.
+func (r *rewriter) words(x syntax.Node, mark bool) (values []*syntax.Word) {
 	if x == nil {
-		return
+		return nil
 	}
 	syntax.Walk(x, func(n syntax.Node) bool {
 		w, ok := n.(*syntax.Word)
 		if ok {
-			r.word(w, false)
+			r.word(w, mark)
+			values = append(values, quoted(w.Parts...))
 		}
 		return !ok
 	})
+	return values
 }
 
 // read are the variables that an arithmetic expression reads, as words that are undecided where one of them is not set.
