@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"slices"
@@ -140,10 +141,7 @@ func flagNamed(node *kong.Node, word string) *kong.Flag {
 
 // visibleFlags are a command's flags, with those of its parents.
 func visibleFlags(node *kong.Node) []*kong.Flag {
-	if node.DefaultCmd != nil {
-		node = node.DefaultCmd
-	}
-	return slices.Concat(node.AllFlags(true)...)
+	return slices.Concat(cmp.Or(node.DefaultCmd, node).AllFlags(true)...)
 }
 
 func commandWords(node *kong.Node) []completion {

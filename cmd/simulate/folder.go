@@ -133,27 +133,23 @@ func emptyFolder(dir string) error {
 	return nil
 }
 
-// folderKind is what a folder was made for, as far as its files say.
-type folderKind int
+// folderKind is what a folder was made for, in words, as far as its files say; empty for any other, and for none.
+type folderKind string
 
 const (
-	notAFolder folderKind = iota
-	otherFolder
-	runFolder        // a run's
-	runsFolder       // it holds runs
-	checkpointFolder // weights
+	runFolder        folderKind = "the folder of a run"
+	runsFolder       folderKind = "a folder of runs"
+	checkpointFolder folderKind = "a checkpoint"
 )
 
 // kindOf looks at a folder; run is the first run in one that holds runs, and the folder
 // itself where it is a run's.
 func kindOf(dir string) (kind folderKind, run string) {
-	has := func(parts ...string) bool {
-		_, err := os.Stat(filepath.Join(append([]string{dir}, parts...)...))
+	has := func(name string) bool {
+		_, err := os.Stat(filepath.Join(dir, name))
 		return err == nil
 	}
 	switch {
-	case !has("."):
-		return notAFolder, ""
 	case has(record.RecipeFile):
 		return runFolder, dir
 	case has("config.json"):
@@ -166,16 +162,13 @@ func kindOf(dir string) (kind folderKind, run string) {
 		if seen++; err != nil || seen > most {
 			return fs.SkipAll
 		}
-		if entry.Name() == record.RecipeFile {
-			run = filepath.Dir(path)
+		if entry.Name() == record.RecipeFile && path != dir {
+			kind, run = runsFolder, filepath.Dir(path)
 			return fs.SkipAll
 		}
 		return nil
 	})
-	if run != "" {
-		return runsFolder, run
-	}
-	return otherFolder, ""
+	return kind, run
 }
 
 // folderForRecipe is the error for a folder in the place of a recipe, nil if it is none.
@@ -186,9 +179,9 @@ func folderForRecipe(dir string) error {
 	switch kind, run := kindOf(dir); kind {
 	case runFolder, runsFolder:
 		return bad("%s: %s, and a recipe is a file: give %s; `simulate evaluate %s` samples its trained weights",
-			dir, folderText(kind), filepath.Join(run, record.RecipeFile), run)
+			dir, kind, filepath.Join(run, record.RecipeFile), run)
 	case checkpointFolder:
-		return bad("%s: a checkpoint, and a recipe is a file: give a recipe, and the weights with --set checkpoint=%[1]s", dir)
+		return bad("%s: %s, and a recipe is a file: give a recipe, and the weights with --set checkpoint=%[1]s", dir, kind)
 	}
 	return nil
 }
@@ -196,15 +189,15 @@ func folderForRecipe(dir string) error {
 // folderForWeights is the error for a folder in the place of a checkpoint that is none;
 // nil where nothing better can be said.
 func folderForWeights(dir string) error {
-	switch kind, run := kindOf(dir); kind {
-	case runFolder, runsFolder:
-		weights := filepath.Join(run, record.CheckpointFolder)
-		if _, err := os.Stat(weights); err != nil {
-			return bad("%s: %s that is not finished: it has no checkpoint yet", dir, folderText(kind))
-		}
-		return bad("%s: %s: give its weights, %s", dir, folderText(kind), weights)
+	kind, run := kindOf(dir)
+	if run == "" {
+		return nil
 	}
-	return nil
+	weights := filepath.Join(run, record.CheckpointFolder)
+	if _, err := os.Stat(weights); err != nil {
+		return bad("%s: %s that is not finished: it has no checkpoint yet", dir, kind)
+	}
+	return bad("%s: %s: give its weights, %s", dir, kind, weights)
 }
 
 // folderToEvaluate is the error for a folder that is no run's.
@@ -213,17 +206,9 @@ func folderToEvaluate(dir string) error {
 	case runFolder:
 		return nil
 	case runsFolder:
-		return bad("%s: %s: name them, such as %s", dir, folderText(kind), run)
+		return bad("%s: %s: name them, such as %s", dir, kind, run)
 	case checkpointFolder:
 		return bad("%s: a checkpoint: give a recipe with the task, and the weights: simulate evaluate default --set checkpoint=%[1]s", dir)
 	}
 	return bad("%s: no run in this folder or below: give the folder of a finished run, or a recipe", dir)
-}
-
-// folderText says what a folder with runs is.
-func folderText(kind folderKind) string {
-	if kind == runsFolder {
-		return "a folder of runs"
-	}
-	return "the folder of a run"
 }

@@ -7,6 +7,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,9 +71,7 @@ func (w *checkedWriter) put(p []byte, text string) (int, error) {
 	if errors.As(err, &path) {
 		err = path.Err
 	}
-	if w.err == nil {
-		w.err = err
-	}
+	w.err = cmp.Or(w.err, err)
 	return len(p), err
 }
 

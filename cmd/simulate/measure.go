@@ -64,7 +64,9 @@ func (c *measureCmd) Run(a *app) error {
 		return c.levels(a, r)
 	}
 	q := measure.GapRequest{Recipe: r, Workers: c.workers()}
-	if usual && !stacked(r) {
+	d := recipe.Default()
+	usual = usual && r.Rollout.Numerics.Equal(d.Rollout.Numerics) && r.Learner.Numerics.Equal(d.Learner.Numerics)
+	if usual && len(r.Rollout.Fleet) == 0 && !(r.Rollout.Noise.Start > 0) {
 		q.Pairs = measure.UsualPairs()
 	}
 	var lines *record.DumpWriter
@@ -83,9 +85,7 @@ func (c *measureCmd) Run(a *app) error {
 	measured, err := measure.Gaps(a.ctx, q)
 	m.close()
 	if lines != nil {
-		if closed := lines.Close(); err == nil {
-			err = closed
-		}
+		err = cmp.Or(err, lines.Close())
 	}
 	if measured == nil || len(measured.Pairs) == 0 {
 		return err
@@ -133,14 +133,6 @@ func (c *measureCmd) Run(a *app) error {
 // gapTables are the tables of a measurement, some without rows.
 func gapTables(m *measure.Measurement) []*figure.Figure {
 	return []*figure.Figure{tables.GapTable(m), tables.TurnTable(m), tables.RouteTable(m), tables.FlipTable(m), tables.RetentionTable(m), tables.KeptMassTable(m), tables.SpeculativeTable(m)}
-}
-
-// stacked reports whether the recipe chooses engines, so that they are what is to
-// be measured.
-func stacked(r recipe.Recipe) bool {
-	d := recipe.Default()
-	return !r.Rollout.Numerics.Equal(d.Rollout.Numerics) || !r.Learner.Numerics.Equal(d.Learner.Numerics) ||
-		len(r.Rollout.Fleet) > 0 || r.Rollout.Noise.Start > 0
 }
 
 // measureDocument is what --json prints: a measurement, how sure its figures are

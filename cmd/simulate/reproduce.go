@@ -89,9 +89,7 @@ func (c *reproduceCmd) Run(a *app) error {
 	end := a.signals.begin()
 	list, err := reproduce.Run(a.ctx, o)
 	m.close()
-	if stopped := end(); err == nil {
-		err = stopped
-	}
+	err = cmp.Or(err, end())
 	if err != nil {
 		return resumable(err, out)
 	}

@@ -74,9 +74,7 @@ func (a *app) runStudy(s studyRun) error {
 	end := a.signals.begin()
 	err = grid.Run(a.ctx, o)
 	m.close()
-	if stopped := end(); err == nil {
-		err = stopped
-	}
+	err = cmp.Or(err, end())
 	var failed study.FailedTasks
 	if err != nil && !errors.As(err, &failed) {
 		return resumable(err, o.Dir)

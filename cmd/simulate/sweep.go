@@ -77,13 +77,11 @@ func (c *sweepRunCmd) Run(a *app) error {
 }
 
 // plan reads the file, or makes a plan of the flags.
-func (c *sweepRunCmd) plan() (*study.Plan, error) {
-	var plan *study.Plan
-	if len(c.Sweep) == 0 {
-		if len(c.Of) != 1 {
-			return nil, bad("sweep: give one file, or recipes with --sweep")
-		}
-		var err error
+func (c *sweepRunCmd) plan() (plan *study.Plan, err error) {
+	switch {
+	case len(c.Sweep) == 0 && len(c.Of) != 1:
+		return nil, bad("sweep: give one file, or recipes with --sweep")
+	case len(c.Sweep) == 0:
 		if plan, err = readPlan(c.Of[0]); err != nil {
 			return nil, err
 		}
@@ -92,10 +90,9 @@ func (c *sweepRunCmd) plan() (*study.Plan, error) {
 				return nil, bad("--loss: %w", err)
 			}
 		}
-	} else if len(c.Loss) > 0 {
+	case len(c.Loss) > 0:
 		return nil, bad("--loss: adds to the methods of a file: with --sweep use loss=A,B")
-	} else {
-		var err error
+	default:
 		if plan, err = study.ParseFlags(c.Of, c.Sweep); err != nil {
 			return nil, err
 		}
@@ -119,7 +116,6 @@ func (c *sweepRunCmd) plan() (*study.Plan, error) {
 	if c.Seed != nil {
 		first = uint64(*c.Seed)
 	}
-	var err error
 	plan.Confirm, plan.Fresh = nil, nil
 	plan.Seeds, err = seedsFrom(first, cmp.Or(int(c.Seeds), 1))
 	return plan, err

@@ -46,7 +46,6 @@ func (c *methodsCmd) term(a *app) (ok bool, err error) {
 // counterparts shows what the frameworks have under that name, as their pages say; ok is false where none has it.
 func (c *methodsCmd) counterparts(a *app) (ok bool, err error) {
 	var pages []frameworkPage
-	var b strings.Builder
 	for _, r := range foreign.Registries() {
 		p := pageOf(r)
 		p.Registry = slices.DeleteFunc(slices.Clone(p.Registry), func(x foreign.Counterpart) bool { return x.Theirs != c.Name })
@@ -57,15 +56,9 @@ func (c *methodsCmd) counterparts(a *app) (ok bool, err error) {
 			continue
 		}
 		pages = append(pages, p)
-		for _, x := range p.Registry {
-			fmt.Fprintf(&b, "%s: %s %s, %s %s\n", p.Framework, x.Kind, x.Theirs, x.Relation(), strings.TrimSpace(strings.TrimSpace(x.Field+" "+x.Ours)+" "+x.Note))
-		}
-		for _, k := range p.Keys {
-			fmt.Fprintf(&b, "%s: key %s: %s\n", p.Framework, k.Key, strings.TrimSpace(k.Field+" "+k.Why))
-		}
 	}
 	if pages == nil {
 		return false, nil
 	}
-	return true, c.text(a, "methods.md", b.String(), pages)
+	return true, c.text(a, "methods.md", textOf("counterparts", pages), pages)
 }

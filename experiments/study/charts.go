@@ -64,13 +64,13 @@ func meanCurve(list []*Row, seed uint64, curve func(*Outcome) (x, y []float64)) 
 }
 
 // doses draws the outcome of runs against a numeric factor, a line for each
-// value of the first other factor that has few of them.
-func (v *view) doses(i int, f IndexFactor) (figure.Figure, bool) {
+// value of the first other factor that has few of them; nil for a factor of words.
+func (v *view) doses(i int, f IndexFactor) *figure.Figure {
 	x := numbers(f.Values)
 	if x == nil {
-		return figure.Figure{Kind: figure.Lines}, false
+		return nil
 	}
-	c := figure.Figure{Kind: figure.Lines, Title: "Final " + v.metric() + " by " + f.Name, X: figure.Axis{Label: f.Name}, Y: figure.Axis{High: 1}}
+	c := &figure.Figure{Kind: figure.Lines, Title: "Final " + v.metric() + " by " + f.Name, X: figure.Axis{Label: f.Name}, Y: figure.Axis{High: 1}}
 	other := IndexFactor{Values: []string{"all"}}
 	for k, o := range v.Factors {
 		if k != i && len(o.Values) > 1 && len(o.Values) <= mostLines {
@@ -100,7 +100,7 @@ func (v *view) doses(i int, f IndexFactor) (figure.Figure, bool) {
 			c.Series = append(c.Series, arm)
 		}
 	}
-	return c, true
+	return c
 }
 
 // numbers are values that are all numbers, at least two; nil for any other.

@@ -72,15 +72,10 @@ func (p *Plan) Grid(load Loader, only ...Condition) (*Grid, error) {
 		}
 		var r recipe.Recipe
 		for k, seed := range p.Seeds {
-			if own, marked := forSeed(changes, seed); k == 0 || marked {
-				if k > 0 && otherModel(&r, own, changes) {
-					marked = false
-				}
-				if k == 0 || marked {
-					var err error
-					if r, err = load(base, own); err != nil {
-						return nil, placed(err, factors, values)
-					}
+			if own, marked := forSeed(changes, seed); k == 0 || marked && !otherModel(&r, own, changes) {
+				var err error
+				if r, err = load(base, own); err != nil {
+					return nil, placed(err, factors, values)
 				}
 			}
 			c := Cell{Values: values, Point: len(g.Commands), Seed: seed, Recipe: r}

@@ -98,14 +98,12 @@ func (d *Folder) marks() [][2]string {
 		for _, run := range p.Keys {
 			trained = append(trained, cmp.Or(same[run], run))
 		}
-		key, name := strings.Join(trained, " "), d.armName(&p)
-		if _, ok := first[key]; !ok {
-			first[key] = name
-			name = ""
-		} else {
-			name = first[key]
+		key := strings.Join(trained, " ")
+		like, ok := first[key]
+		if !ok {
+			first[key] = d.armName(&p)
 		}
-		marks[i] = [2]string{p.cannotAct(), name}
+		marks[i] = [2]string{p.cannotAct(), like}
 		some = some || marks[i] != [2]string{}
 	}
 	if !some {

@@ -307,9 +307,9 @@ func (v *view) factor(i int, f IndexFactor) results.Section {
 		t.Add(append([]figure.Cell{figure.Word(value)}, row(v.having(map[string]string{f.Name: value}))...)...)
 	}
 	s.Blocks = append(s.Blocks, t)
-	if c, ok := v.doses(i, f); ok {
-		v.pictures = append(v.pictures, Picture{"dose-" + fileName(f.Name), &c, []string{".svg"}})
-		s.Blocks = append(s.Blocks, &c)
+	if c := v.doses(i, f); c != nil {
+		v.pictures = append(v.pictures, Picture{"dose-" + fileName(f.Name), c, []string{".svg"}})
+		s.Blocks = append(s.Blocks, c)
 	}
 	return s
 }

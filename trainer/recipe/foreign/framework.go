@@ -380,7 +380,11 @@ func (f *framework) collect(name string, settings []source.Setting) *values {
 		}
 		if whose == unknown {
 			if near := method.Nearest(key, keys); f.misspeltSection(s) || near != "" && close(key, near) {
-				v.unknown(f, key, s, keys)
+				if near == "" {
+					v.fault(s, "unknown to %s; the keys of its correction are %s", f.name, strings.Join(keys, ", "))
+				} else {
+					v.fault(s, "unknown to %s; did you mean %q?", f.name, near)
+				}
 			}
 			v.strange = append(v.strange, s.Path)
 			continue
@@ -417,12 +421,4 @@ func (f *framework) misspeltSection(s source.Setting) bool {
 		}
 	}
 	return false
-}
-
-func (v *values) unknown(f *framework, key string, s source.Setting, keys []string) {
-	if near := method.Nearest(key, keys); near != "" {
-		v.fault(s, "unknown to %s; did you mean %q?", f.name, near)
-		return
-	}
-	v.fault(s, "unknown to %s; the keys of its correction are %s", f.name, strings.Join(keys, ", "))
 }

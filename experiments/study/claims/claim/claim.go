@@ -203,16 +203,14 @@ func (j *Judge) byWarmStart() [][]int {
 	if j.groups == nil {
 		at := map[uint64]int{}
 		for i := range j.Runs {
-			group, seen := 0, false
+			start := uint64(i) // its own
 			if j.SharedWarmStarts {
-				group, seen = at[warmStart(j.Seeds[i])]
+				start = warmStart(j.Seeds[i])
 			}
+			group, seen := at[start]
 			if !seen {
 				group = len(j.groups)
-				j.groups = append(j.groups, nil)
-				if j.SharedWarmStarts {
-					at[warmStart(j.Seeds[i])] = group
-				}
+				at[start], j.groups = group, append(j.groups, nil)
 			}
 			j.groups[group] = append(j.groups[group], i)
 		}

@@ -200,12 +200,7 @@ func (s *shell) ask(id string) bool {
 	return !s.no[id]
 }
 
-func answer(yes bool) []string {
-	if yes {
-		return []string{"true"}
-	}
-	return []string{"false"}
-}
+func answer(yes bool) []string { return []string{strconv.FormatBool(yes)} }
 
 var (
 	// ourBuiltins are the shell's commands that the interpreter may run: they touch nothing but the script's own state.
