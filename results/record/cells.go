@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -443,35 +442,19 @@ func OpenLine(line []byte) ([]byte, error) {
 // packedWindow is how far back zstd looks for what it has seen.
 const packedWindow = 32 << 20
 
-// codec has large tables, and serves all files. It is made by its first use and not as a
-// package variable, which every program would carry, the lab's too.
-var codec struct {
-	sync.Once
-	writer *zstd.Encoder
-	reader *zstd.Decoder
-	err    error
-}
-
-func openCodec() error {
-	codec.Do(func() {
-		var err error
-		codec.writer, codec.err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithWindowSize(packedWindow), zstd.WithEncoderConcurrency(1))
-		codec.reader, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(mostCells))
-		codec.err = errors.Join(codec.err, err)
-	})
-	return codec.err
-}
-
 func compress(text []byte) ([]byte, error) {
-	if err := openCodec(); err != nil {
+	w, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithWindowSize(packedWindow), zstd.WithEncoderConcurrency(1))
+	if err != nil {
 		return nil, err
 	}
-	return codec.writer.EncodeAll(text, nil), nil
+	return w.EncodeAll(text, nil), nil
 }
 
 func decompress(packed []byte) ([]byte, error) {
-	if err := openCodec(); err != nil {
+	r, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(mostCells))
+	if err != nil {
 		return nil, err
 	}
-	return codec.reader.DecodeAll(packed, nil)
+	defer r.Close()
+	return r.DecodeAll(packed, nil)
 }
