@@ -104,20 +104,15 @@ type DumpLine struct {
 	LearnerVersion int `json:"learner_version,omitempty"`
 }
 
-// The keys that lines of most runs do not have.
-const (
-	actualVersionKey  = "actual_version"
-	learnerVersionKey = "learner_version"
-	teacherKey        = "logp_teacher"
-)
-
-// dumpNames are the keys of a line, in order: the tags of DumpLine.
-var dumpNames = func() (names []string) {
-	for i := range reflect.TypeFor[DumpLine]().NumField() {
-		name, _, _ := strings.Cut(reflect.TypeFor[DumpLine]().Field(i).Tag.Get("json"), ",")
+// dumpNames are the keys of a line, in order, and seldom those that lines of most runs do not have: the tags of DumpLine.
+var dumpNames, seldom = func() (names []string, seldom map[string]bool) {
+	seldom = map[string]bool{}
+	for f := range reflect.TypeFor[DumpLine]().Fields() {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		names = append(names, name)
+		seldom[name] = options == "omitempty"
 	}
-	return names
+	return names, seldom
 }()
 
 // columns returns pointers to the fields of a line, by their keys.
@@ -167,7 +162,7 @@ func (d *DumpLine) appendJSON(b []byte) ([]byte, error) {
 	}
 	open := byte('{')
 	for name, column := range d.columns {
-		if name == actualVersionKey && d.ActualVersion == nil || name == learnerVersionKey && d.LearnerVersion == 0 || name == teacherKey && d.LogpTeacher == nil {
+		if seldom[name] && reflect.ValueOf(column).Elem().IsZero() {
 			continue
 		}
 		b = append(append(append(b, open, '"'), name...), `":`...)
@@ -198,10 +193,7 @@ func (d *DumpLine) appendJSON(b []byte) ([]byte, error) {
 		case *KVMasks:
 			b = appendKVMasks(b, *c)
 		case *Routes:
-			var err error
-			if b, err = appendRoutes(b, *c); err != nil {
-				return b, err
-			}
+			b = appendRoutes(b, *c)
 		}
 	}
 	return append(b, '}'), nil
@@ -216,7 +208,12 @@ type Routes struct {
 }
 
 // MarshalJSON writes the nested lists, or null where nothing was recorded.
-func (r Routes) MarshalJSON() ([]byte, error) { return appendRoutes(nil, r) }
+func (r Routes) MarshalJSON() ([]byte, error) {
+	if per := r.Layers * r.TopK; len(r.Expert) > 0 && (per < 1 || len(r.Expert)%per != 0) {
+		return nil, fmt.Errorf("record: routes: %d entries for %d layers, top-%d", len(r.Expert), r.Layers, r.TopK)
+	}
+	return appendRoutes(nil, r), nil
+}
 
 // UnmarshalJSON reads what MarshalJSON writes.
 func (r *Routes) UnmarshalJSON(text []byte) error {
@@ -359,19 +356,15 @@ func appendInts(b []byte, list []int32) []byte {
 	return appendList(b, list, func(b []byte, v int32) []byte { return strconv.AppendInt(b, int64(v), 10) })
 }
 
-func appendRoutes(b []byte, r Routes) ([]byte, error) {
-	per := r.Layers * r.TopK
-	switch {
-	case r.Expert == nil:
-		return append(b, "null"...), nil
-	case len(r.Expert) > 0 && (per < 1 || len(r.Expert)%per != 0):
-		return b, fmt.Errorf("record: routes: %d entries for %d layers, top-%d", len(r.Expert), r.Layers, r.TopK)
+func appendRoutes(b []byte, r Routes) []byte {
+	if r.Expert == nil {
+		return append(b, "null"...)
 	}
-	return appendEach(b, slices.Chunk(r.Expert, max(per, 1)), func(b []byte, token []uint8) []byte {
+	return appendEach(b, slices.Chunk(r.Expert, max(r.Layers*r.TopK, 1)), func(b []byte, token []uint8) []byte {
 		return appendEach(b, slices.Chunk(token, r.TopK), func(b []byte, layer []uint8) []byte {
 			return appendEach(b, slices.Values(layer), func(b []byte, e uint8) []byte { return strconv.AppendUint(b, uint64(e), 10) })
 		})
-	}), nil
+	})
 }
 
 // DumpWriter writes a per-token dump, one JSON object per sampled sequence. A
