@@ -44,8 +44,7 @@ func folderError(path string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var known *FolderError
-	if errors.As(err, &known) {
+	if _, known := errors.AsType[*FolderError](err); known {
 		return err
 	}
 	e := &FolderError{Path: path, Err: err}
@@ -80,13 +79,11 @@ func fileError(path string, err error) error {
 
 // cause strips the operation and path that *fs.PathError repeats.
 func cause(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
 	}
-	var le *os.LinkError
-	if errors.As(err, &le) {
-		return le.Err
+	if e, ok := errors.AsType[*os.LinkError](err); ok {
+		return e.Err
 	}
 	return err
 }
