@@ -94,8 +94,6 @@ func (c *chart) empty() string {
 // point is what the seeds of an arm say together at one X.
 type point struct {
 	X float64
-	// N counts the seeds with a finite value here.
-	N int
 	// Mean is NaN unless every seed of the arm has a value: a mean over the
 	// survivors would hide the seeds that stopped.
 	Mean float64
@@ -105,7 +103,7 @@ type point struct {
 
 // pointsOf merges the seeds of an arm: one point for each X at which any seed has
 // an entry, in increasing order. An X that is not finite is nowhere.
-func pointsOf(a *figure.Series, band figure.Band) []point {
+func (c *chart) pointsOf(a *figure.Series) []point {
 	var xs []float64
 	seeds := a.Curves()
 	for _, s := range seeds {
@@ -127,7 +125,7 @@ func pointsOf(a *figure.Series, band figure.Band) []point {
 				}
 			}
 		}
-		points[i] = summarise(x, values, len(seeds), band)
+		points[i] = summarise(x, values, len(seeds), c.MeanOnly)
 	}
 	return points
 }
@@ -136,22 +134,19 @@ func dotsOf(s *figure.Series) []point {
 	var dots []point
 	for i, x := range s.X {
 		if finite(x) && finite(s.Y[i]) {
-			dots = append(dots, summarise(x, s.Y[i:i+1], 1, figure.BandNone))
+			dots = append(dots, summarise(x, s.Y[i:i+1], 1, true))
 		}
 	}
 	return dots
 }
 
 // summarise is one point of an arm with the given number of seeds.
-func summarise(x float64, values []float64, seeds int, band figure.Band) point {
-	p := point{X: x, N: len(values), Mean: math.NaN(), Low: math.NaN(), High: math.NaN()}
-	if p.N == 0 {
-		return p
-	}
-	if p.N == seeds {
+func summarise(x float64, values []float64, seeds int, meanOnly bool) point {
+	p := point{X: x, Mean: math.NaN(), Low: math.NaN(), High: math.NaN()}
+	if len(values) == seeds {
 		p.Mean = stats.Average(values)
 	}
-	if band == figure.BandRange {
+	if len(values) > 0 && !meanOnly {
 		p.Low, p.High = slices.Min(values), slices.Max(values)
 	}
 	return p
@@ -195,11 +190,11 @@ func (c *chart) note(p *page) string {
 	for _, a := range c.lines {
 		seeds = max(seeds, len(a.Curves()))
 	}
-	if kind := p.group + "/" + c.Band.String(); seeds > 1 && !p.explained[kind] {
+	if kind := fmt.Sprint(p.group, "/", c.MeanOnly); seeds > 1 && !p.explained[kind] {
 		p.explained[kind] = true
 		parts = append(parts, "Lines are means over seeds, drawn only where every seed has a value.")
-		if c.Band != figure.BandNone && c.banded() {
-			parts = append(parts, "Bands: "+c.Band.String()+".")
+		if !c.MeanOnly && c.banded() {
+			parts = append(parts, "Bands: lowest to highest seed.")
 		}
 	}
 	if n := c.stride(); n > 1 {
@@ -225,7 +220,7 @@ func (c *chart) numbers() *figure.Figure {
 	for i := range c.lines {
 		a := &c.lines[i]
 		var means []point
-		for _, q := range pointsOf(a, c.Band) {
+		for _, q := range c.pointsOf(a) {
 			if finite(q.Mean) {
 				means = append(means, q)
 			}
@@ -332,7 +327,7 @@ func (c *chart) data(group string) []byte {
 func (c *chart) armData(i int) (d armData, x []float64) {
 	a := &c.lines[i]
 	stride := c.stride()
-	points := pointsOf(a, c.Band)
+	points := c.pointsOf(a)
 	for k, q := range points {
 		if k%stride == 0 || k == len(points)-1 {
 			x = append(x, q.X)

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/results/figure"
 	"driftlab/results/record"
 )
 
@@ -33,16 +32,16 @@ func TestTimeChart(t *testing.T) {
 	if len(c.Series) != 2 || c.Series[0].Slot != 2 || c.Series[1].Slot != 3 || c.X.Label != "virtual time, s" {
 		t.Fatalf("%+v", c)
 	}
-	points := pointsOf(&c.Series[0], figure.BandRange)
+	points := newChart(&c).pointsOf(&c.Series[0])
 	if len(points) != 11 || points[0].X != 0 || points[10].X != 10 {
 		t.Errorf("points %+v", points)
 	}
 	for _, p := range points {
-		if p.N != 2 || math.Abs(p.Mean-p.X/10) > 1e-12 || p.High-p.Low > 1e-12 {
+		if !(math.Abs(p.Mean-p.X/10) <= 1e-12) || p.High-p.Low > 1e-12 {
 			t.Errorf("%+v, want a tenth of the time", p)
 		}
 	}
-	if p := pointsOf(&c.Series[1], figure.BandRange); p[10].X != 20 || p[1].X != 2 {
+	if p := newChart(&c).pointsOf(&c.Series[1]); p[10].X != 20 || p[1].X != 2 {
 		t.Errorf("a single seed: %+v", p)
 	}
 }

@@ -445,7 +445,7 @@ func (c *chart) endTogether() bool {
 	ends := map[float64]bool{}
 	for _, a := range c.lines {
 		last := math.Inf(-1)
-		for _, p := range pointsOf(&a, c.Band) {
+		for _, p := range c.pointsOf(&a) {
 			if finite(p.Mean) {
 				last = p.X
 			}
@@ -600,7 +600,7 @@ func (c *chart) axes(canvas draw.Canvas, th theme, nameSpace vg.Length) {
 		if c.Kind == figure.Dots {
 			lines.points = append(lines.points, dotsOf(&c.lines[i]))
 		} else {
-			lines.points = append(lines.points, pointsOf(&c.lines[i], c.Band))
+			lines.points = append(lines.points, c.pointsOf(&c.lines[i]))
 		}
 	}
 	x, y := axis{label: c.X.Label, log: c.X.Log, ink: th.muted}, axis{log: c.Y.Log, ink: th.muted}

@@ -129,15 +129,17 @@ func TestPoints(t *testing.T) {
 		{X: []float64{1, 3, 5}, Y: []float64{3, 4, math.Inf(1)}},
 	}}
 	want := []point{
-		{X: 1, N: 2, Mean: 2, Low: 1, High: 3},
-		{X: 2, N: 1, Mean: nan, Low: 2, High: 2},
-		{X: 3, N: 1, Mean: nan, Low: 4, High: 4},
-		{X: 5, N: 1, Mean: nan, Low: 5, High: 5},
+		{X: 1, Mean: 2, Low: 1, High: 3},
+		{X: 2, Mean: nan, Low: 2, High: 2},
+		{X: 3, Mean: nan, Low: 4, High: 4},
+		{X: 5, Mean: nan, Low: 5, High: 5},
 	}
-	if diff := cmp.Diff(want, pointsOf(&arm, figure.BandRange), cmpopts.EquateNaNs()); diff != "" {
+	c := newChart(&figure.Figure{})
+	if diff := cmp.Diff(want, c.pointsOf(&arm), cmpopts.EquateNaNs()); diff != "" {
 		t.Error(diff)
 	}
-	if p := pointsOf(&arm, figure.BandNone)[0]; !math.IsNaN(p.Low) || p.Mean != 2 {
+	c.MeanOnly = true
+	if p := c.pointsOf(&arm)[0]; !math.IsNaN(p.Low) || p.Mean != 2 {
 		t.Errorf("no band: %+v", p)
 	}
 }

@@ -223,7 +223,7 @@ func stableFigure(s *stability.Study) *figure.Figure {
 // panel draws the pass rate at the end against the learning rate under a stressor, a line for each correction and one for equal engines,
 // with their limits marked.
 func panel(s *stability.Study, title, stressor string, slots *[]string) figure.Figure {
-	c := figure.Figure{Kind: figure.Lines, Title: title, Band: figure.BandNone, X: figure.Axis{Label: "learning rate", Log: true}, Y: figure.Axis{Label: "pass rate at the end", High: 1}}
+	c := figure.Figure{Kind: figure.Lines, Title: title, MeanOnly: true, X: figure.Axis{Label: "learning rate", Log: true}, Y: figure.Axis{Label: "pass rate at the end", High: 1}}
 	for _, a := range s.Arms {
 		name := a.Method
 		switch {
@@ -285,7 +285,7 @@ func gapFigure(s *stability.Study) *figure.Figure {
 		}},
 		{"Level", figure.Axis{Label: "pass rate at the end, at the best rate", High: 1}, func(a *stability.Arm) float64 { return float64(a.Level.Estimate) }},
 	} {
-		c := figure.Figure{Kind: figure.Lines, Title: of.title, Band: figure.BandNone, X: figure.Axis{Label: "k3 in the first ten updates, nats per token", Log: true}, Y: of.y}
+		c := figure.Figure{Kind: figure.Lines, Title: of.title, MeanOnly: true, X: figure.Axis{Label: "k3 in the first ten updates, nats per token", Log: true}, Y: of.y}
 		line, bottom := figure.Series{Name: "no correction"}, math.Inf(1)
 		for i := range gaps {
 			if y := of.value(&gaps[i]); !math.IsNaN(y) {

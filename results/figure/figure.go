@@ -57,8 +57,9 @@ type Figure struct {
 
 	// Metric is the name on record of what a plot of lines shows; it may follow the title.
 	Metric string `json:"-"`
-	// Band is what surrounds the mean of a line's seeds.
-	Band Band `json:"-"`
+	// MeanOnly leaves out the band around the mean of a line's seeds, which runs from the lowest to the highest:
+	// with three seeds it is the honest choice, as every seed is inside it.
+	MeanOnly bool `json:"-"`
 	// Marks are levels to compare a plot of lines with, such as that of a baseline, drawn dashed.
 	Marks []Mark `json:"-"`
 	// Most bounds the values that a page carries for a plot of lines, which then draws
@@ -137,23 +138,6 @@ func (s *Series) Curves() []Series {
 		return []Series{*s}
 	}
 	return s.Seeds
-}
-
-// Band is what the shaded region around a mean curve shows.
-type Band int
-
-// Bands.
-const (
-	// BandRange runs from the lowest to the highest seed. With three seeds it
-	// is the honest choice: every seed is inside it.
-	BandRange Band = iota
-	// BandNone draws the mean alone.
-	BandNone
-)
-
-// String names the band for a caption.
-func (b Band) String() string {
-	return [...]string{"lowest to highest seed", "none"}[b]
 }
 
 // Method is a place in the lab's palette, with a dash of its own.

@@ -33,7 +33,7 @@ func byRate(a *stability.Arm, name string, method figure.Method) figure.Series {
 
 // rateFigure is a figure over learning rates.
 func rateFigure(title string) figure.Figure {
-	return figure.Figure{Kind: figure.Lines, Name: "rates published", Title: title, Band: figure.BandNone,
+	return figure.Figure{Kind: figure.Lines, Name: "rates published", Title: title, MeanOnly: true,
 		X: figure.Axis{Label: "learning rate", Log: true}, Y: figure.Axis{Label: "pass rate after 1,000 updates", High: 1}}
 }
 
