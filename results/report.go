@@ -3,7 +3,7 @@ package results
 import (
 	"bytes"
 	"cmp"
-	_ "embed"
+	"embed"
 	"encoding/base64"
 	"fmt"
 	"html"
@@ -126,29 +126,19 @@ type Term struct {
 	Formula, Meaning, Source string
 }
 
-// The assets of the report; assets/uplot/README.md says where uPlot comes from.
-var (
-	//go:embed assets/uplot/uPlot.iife.min.js
-	uplotScript string
-	//go:embed assets/uplot/uPlot.min.css
-	uplotStyle string
-	//go:embed assets/uplot/LICENSE
-	uplotLicence string
-	//go:embed assets/report.css
-	reportStyle string
-	//go:embed assets/early.js
-	earlyScript string
-	//go:embed assets/paper.js
-	paperScript string
-	//go:embed assets/report.js
-	reportScript string
-	//go:embed assets/report.html
-	reportTemplate string
-	//go:embed assets/table.html
-	tableTemplate string
-	//go:embed assets/site.html
-	siteTemplate string
-)
+// assets are those of the report; assets/uplot/README.md says where uPlot comes from.
+//
+//go:embed assets/*.css assets/*.js assets/*.html assets/uplot/uPlot.* assets/uplot/LICENSE
+var assets embed.FS
+
+// asset is the text of one of them.
+func asset(name string) string {
+	text, err := assets.ReadFile("assets/" + name)
+	if err != nil {
+		panic("results: " + err.Error()) // the names are constants
+	}
+	return string(text)
+}
 
 // Paper is what the report and the lab's page have in common.
 type Paper struct{ Style, Early, Library, Script, Licence string }
@@ -156,7 +146,7 @@ type Paper struct{ Style, Early, Library, Script, Licence string }
 // SharedPaper returns the stylesheet, with uPlot's, the script that runs before the page is drawn, uPlot, the script that all pages
 // share, and uPlot's licence.
 func SharedPaper() Paper {
-	return Paper{uplotStyle + "\n" + reportStyle + slotRules(), earlyScript, uplotScript, paperScript, uplotLicence}
+	return Paper{asset("uplot/uPlot.min.css") + "\n" + asset("report.css") + slotRules(), asset("early.js"), asset("uplot/uPlot.iife.min.js"), asset("paper.js"), asset("uplot/LICENSE")}
 }
 
 // slotRules names the palette for a stylesheet: --slot1 and so on, on either paper.
@@ -202,18 +192,18 @@ type contents struct {
 
 // newPage is the page of a report without its contents.
 func newPage(r *Report) *page {
-	p := &page{Report: r, Licence: uplotLicence, MetricsFile: record.MetricsFile, Early: template.JS(earlyScript), ids: map[string]int{}, explained: map[string]bool{},
-		Style:  template.CSS(uplotStyle + "\n" + reportStyle + darkRules(`:root[data-theme="dark"] figure.drawing `)),
-		Script: template.JS(paperScript + reportScript)}
+	p := &page{Report: r, Licence: asset("uplot/LICENSE"), MetricsFile: record.MetricsFile, Early: template.JS(asset("early.js")), ids: map[string]int{}, explained: map[string]bool{},
+		Style:  template.CSS(asset("uplot/uPlot.min.css") + "\n" + asset("report.css") + darkRules(`:root[data-theme="dark"] figure.drawing `)),
+		Script: template.JS(asset("paper.js") + asset("report.js"))}
 	p.parts = template.Must(template.New("").Funcs(template.FuncMap{
 		"render": p.render, "class": emphasisClass, "shade": shadeClass, "site": SiteNav,
 		"inline": func(prose any) template.HTML { return inline(fmt.Sprint(prose)) },
-	}).Parse(reportTemplate))
+	}).Parse(asset("report.html")))
 	return p
 }
 
 // navigation is the template of the site's navigation.
-var navigation = template.Must(template.New("").Parse(siteTemplate))
+var navigation = template.Must(template.New("").Parse(asset("site.html")))
 
 // SiteNav is the navigation of the site above one of its pages.
 func SiteNav(page string) template.HTML {
@@ -289,7 +279,7 @@ func (p *page) figure(f *figure.Figure) template.HTML {
 	case figure.Table:
 		return tableHTML(f)
 	case figure.Lines:
-		p.Library = template.JS(uplotScript)
+		p.Library = template.JS(asset("uplot/uPlot.iife.min.js"))
 		return p.part("chart", p.chart(f))
 	case figure.Strip:
 		return p.part("strip", map[string]any{"Scale": shadeKey(), "Lines": f.Lines, "Note": f.Note})
@@ -350,7 +340,7 @@ var tables = sync.OnceValue(func() *text.Template {
 	return text.Must(text.New("").Funcs(text.FuncMap{"heads": heads, "entry": figure.Entry, "class": cellClass, "inline": inline,
 		"short": func(text string) bool { return utf8.RuneCountInString(text) <= 14 }, // a list of seeds, say, must not wrap on a phone
 		"value": func(c figure.Cell) string { return record.FloatText(c.Value) },
-	}).Parse(tableTemplate))
+	}).Parse(asset("table.html")))
 })
 
 // cellClass is the CSS class of a cell's text: words with a judgement are badges.
