@@ -27,8 +27,6 @@ type Request struct {
 	// Tokens is how many are followed, spread evenly over the sizes of the ratio
 	// between the engines.
 	Tokens int
-	// Caps are the caps of the truncated weights; none: 1, 1.5, 2, 3 and 5.
-	Caps []float64
 	// Workers is the number of cores; 0 means one.
 	Workers int
 	// Progress is called after every training step; nil for none.
@@ -73,10 +71,7 @@ func Follow(ctx context.Context, r recipe.Recipe, q Request) (*record.Update, er
 	b, _, _, _ := s.Sampled()
 	after = slices.Insert(after, 0, b.Old.Logp)
 	u := &record.Update{Seed: r.Seed, Step: q.Step, Rollout: r.Rollout.Numerics.Name, Learner: r.Learner.Numerics.Name,
-		Updates: len(after) - 1, Caps: q.Caps}
-	if u.Caps == nil {
-		u.Caps = []float64{1, 1.5, 2, 3, 5}
-	}
+		Updates: len(after) - 1, Caps: []float64{1, 1.5, 2, 3, 5}}
 	return u, newFollower(u, b, after, r.Loss.New()).fill(s.Vocab(), q.Tokens)
 }
 
