@@ -9,6 +9,7 @@ import (
 	"html"
 	"html/template"
 	"image/color"
+	"io"
 	"math"
 	"path/filepath"
 	"slices"
@@ -206,10 +207,13 @@ func newPage(r *Report) *page {
 var navigation = template.Must(template.New("").Parse(asset("site.html")))
 
 // SiteNav is the navigation of the site above one of its pages.
-func SiteNav(page string) template.HTML {
+func SiteNav(page string) template.HTML { return filled(navigation, page) }
+
+// filled is the text of a template.
+func filled(t interface{ Execute(io.Writer, any) error }, data any) template.HTML {
 	var b strings.Builder
-	if err := navigation.Execute(&b, page); err != nil {
-		panic("results: " + err.Error()) // writing to memory cannot fail
+	if err := t.Execute(&b, data); err != nil {
+		panic("results: " + err.Error()) // writing to memory cannot fail, and the data has the fields
 	}
 	return template.HTML(b.String())
 }
@@ -238,13 +242,7 @@ func (p *page) section(id, heading string, badges []Badge, part string, data any
 	p.Contents = append(p.Contents, contents{p.group, heading, badges, p.part(part, data)})
 }
 
-func (p *page) part(name string, data any) template.HTML {
-	var b strings.Builder
-	if err := p.parts.ExecuteTemplate(&b, name, data); err != nil {
-		panic("results: " + err.Error()) // writing to memory cannot fail, and the data has the fields
-	}
-	return template.HTML(b.String())
-}
+func (p *page) part(name string, data any) template.HTML { return filled(p.parts.Lookup(name), data) }
 
 func (p *page) render(block Block) template.HTML {
 	switch b := block.(type) {
@@ -326,13 +324,7 @@ func emphasisClass(e figure.Emphasis) string {
 
 // tableHTML renders a table as a <figure> with a caption and scoped headers. It
 // scrolls inside its own box on a narrow screen.
-func tableHTML(t *figure.Figure) template.HTML {
-	var b strings.Builder
-	if err := tables().Execute(&b, t); err != nil {
-		panic("results: " + err.Error()) // writing to memory cannot fail, and a table has the fields
-	}
-	return template.HTML(b.String())
-}
+func tableHTML(t *figure.Figure) template.HTML { return filled(tables(), t) }
 
 // tables is the template of a table, which escapes only what it pipes through html: a page has thousands of cells. The number that
 // a sortable cell is sorted by is exact.
