@@ -334,7 +334,7 @@ func (c *chart) armData(i int) (d armData, x []float64) {
 		}
 	}
 	slot := c.slot(i)
-	d = armData{Name: a.Name, Color: hex(armColor(slot)), Dark: hex(armColorDark(slot)), X: &numbers{list: x, digits: -1}, Seeds: []markData{},
+	d = armData{Name: a.Name, Color: hex(armColor(slot)), Dark: hex(darkPalette[slot%len(palette)]), X: &numbers{list: x, digits: -1}, Seeds: []markData{},
 		Remark: c.undrawn(i)}
 	if dash := armDash(slot); dash != nil {
 		d.Dash = short(dash...)

@@ -182,10 +182,8 @@ var darkPalette = [len(palette)]color.NRGBA{
 // dashes distinguishes arms that share a colour, and helps in a print without colour.
 var dashes = [...][]float64{nil, {6, 3}, {2, 2}, {8, 3, 2, 3}}
 
-// armColor, on light and on dark paper, and armDash are the line style of a palette slot.
+// armColor and armDash are the line style of a palette slot, on light paper.
 func armColor(slot int) color.NRGBA { return palette[slot%len(palette)] }
-
-func armColorDark(slot int) color.NRGBA { return darkPalette[slot%len(palette)] }
 
 func armDash(slot int) []float64 { return dashes[slot/len(palette)%len(dashes)] }
 
@@ -727,10 +725,6 @@ func (g *curves) runs(points []point, ok func(point) bool, visit func([]point)) 
 	}
 }
 
-// dots draws bars on a log axis, where a bar's length would mean nothing: a dot
-// for each value, its whisker, and a column of their own for exact zeros.
-type dots struct{ bars }
-
 // mostFigures is how many groups have a figure next to every dot; with more
 // there is one for the highest dot of a row.
 const mostFigures = 2
@@ -758,26 +752,28 @@ func (b bars) zeros() bool {
 	return false
 }
 
-func (d dots) draw(c *plot) {
+// dots draws bars on a log axis, where a bar's length would mean nothing: a dot
+// for each value, its whisker, and a column of their own for exact zeros.
+func (b bars) dots(c *plot) {
 	tx := func(v float64) vg.Length { return c.tx(clamp(v, c.x.low, c.x.high)) }
-	height, _ := d.rowSize()
+	height, _ := b.rowSize()
 	zero := c.Min.X
-	if d.zeros() {
-		floor, _ := d.extent()
+	if b.zeros() {
+		floor, _ := b.extent()
 		edge := tx(floor)
 		zero = (c.Min.X + edge) / 2
 		c.StrokeLine2(draw.LineStyle{Color: c.th.muted, Width: 0.75, Dashes: []vg.Length{1.5, 2.5}}, edge, c.Min.Y, edge, c.Max.Y)
 	}
-	for i := range d.Labels {
-		row := c.ty(float64(len(d.Labels) - 1 - i))
+	for i := range b.Labels {
+		row := c.ty(float64(len(b.Labels) - 1 - i))
 		c.StrokeLine2(draw.LineStyle{Color: c.th.grid, Width: 0.6}, c.Min.X, row, c.Max.X, row)
 		highest, farthest := math.NaN(), zero
-		for k, g := range d.Series {
+		for k, g := range b.Series {
 			v := at(g.Y, i)
 			if math.IsNaN(v) {
 				continue
 			}
-			y := row + vg.Length(height*(float64(float64(len(d.Series)-1)/2)-float64(k)))
+			y := row + vg.Length(height*(float64(float64(len(b.Series)-1)/2)-float64(k)))
 			dot := zero
 			if v > 0 {
 				dot = tx(v)
@@ -788,20 +784,20 @@ func (d dots) draw(c *plot) {
 				c.StrokeLine2(draw.LineStyle{Color: armColor(k), Width: 1}, tx(low), y, tx(high), y)
 			}
 			c.DrawGlyph(draw.GlyphStyle{Color: armColor(k), Radius: 3, Shape: draw.CircleGlyph{}}, vg.Point{X: dot, Y: y})
-			if len(d.Series) <= mostFigures {
-				d.number(c, v, end, y)
+			if len(b.Series) <= mostFigures {
+				number(c, v, end, y)
 			} else if !(v <= highest) {
 				highest = v
 			}
 			farthest = max(farthest, end)
 		}
-		if len(d.Series) > mostFigures && !math.IsNaN(highest) {
-			d.number(c, highest, farthest, row)
+		if len(b.Series) > mostFigures && !math.IsNaN(highest) {
+			number(c, highest, farthest, row)
 		}
 	}
 }
 
-func (d dots) number(c *plot, v float64, x, y vg.Length) {
+func number(c *plot, v float64, x, y vg.Length) {
 	style := textStyle(tickSize, c.th.ink)
 	style.YAlign = draw.YCenter
 	text := figure.FormatNumber(v, 2)
@@ -817,11 +813,7 @@ type multiples struct{ *figure.Figure }
 const panelWidth, panelHeight, panelGap = 380, 220, 18
 
 func (m multiples) columns() int {
-	n := m.PartColumns
-	if n <= 0 {
-		n = 2
-	}
-	return max(min(n, len(m.Parts)), 1)
+	return max(min(cmp.Or(m.PartColumns, 2), len(m.Parts)), 1)
 }
 
 func (m multiples) size() (w, h float64) {
@@ -874,15 +866,15 @@ func (m multiples) draw(canvas draw.Canvas, th theme) {
 	}
 	charts, keys := m.aligned()
 	cols := m.columns()
-	named := m.named((canvas.Size().X - vg.Length(vg.Length(cols-1)*panelGap)) / vg.Length(cols))
+	w := (canvas.Size().X - vg.Length(vg.Length(cols-1)*panelGap)) / vg.Length(cols)
+	// Where the lines of every panel can carry their names there is no legend.
+	named := !slices.ContainsFunc(charts, func(c *chart) bool { return c.empty() == "" && (c.namesWidth(w) == 0 || len(c.Marks) > 0) })
 	if !named {
 		canvas.Max.Y -= drawKeys(canvas, keys, th)
 	}
 	canvas.Max.Y -= 6
 	rows := (len(charts) + cols - 1) / cols
-	size := canvas.Size()
-	w := (size.X - vg.Length(vg.Length(cols-1)*panelGap)) / vg.Length(cols)
-	h := (size.Y - vg.Length(vg.Length(rows-1)*panelGap)) / vg.Length(rows)
+	h := (canvas.Size().Y - vg.Length(vg.Length(rows-1)*panelGap)) / vg.Length(rows)
 	for i := range charts {
 		part := canvas
 		part.Min.X += vg.Length(vg.Length(i%cols) * (w + panelGap))
@@ -902,17 +894,6 @@ func (m multiples) draw(canvas draw.Canvas, th theme) {
 		}
 		charts[i].axes(part, th, nameSpace)
 	}
-}
-
-// named reports whether the lines of every panel can carry their names, which
-// then need no legend.
-func (m multiples) named(width vg.Length) bool {
-	for i := range m.Parts {
-		if c := newChart(&m.Parts[i]); c.empty() == "" && (c.namesWidth(width) == 0 || len(c.Marks) > 0) {
-			return false
-		}
-	}
-	return true
 }
 
 // bars compares one quantity over categories, such as the gap per number
@@ -969,7 +950,7 @@ func (b bars) draw(canvas draw.Canvas, th theme) {
 	p := newPlot(draw.Crop(canvas, 0, -46, 0, -4), th, x, y)
 	p.grid(&p.x)
 	if b.Y.Log {
-		dots{b}.draw(p)
+		b.dots(p)
 	} else {
 		b.bars(p)
 	}
