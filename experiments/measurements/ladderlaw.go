@@ -5,6 +5,7 @@ import (
 	_ "embed" // of the heads of tables
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -47,11 +48,11 @@ type sizeLaw struct {
 	inverse  [][]float64 // of the normal matrix, by columns
 }
 
-// fitLaw is the law through the means of the points by least squares. It reports
-// false where they do not determine it with a residual to spare.
-func fitLaw(points []rungPoint) (*sizeLaw, bool) {
+// fitLaw is the law through the means of the points by least squares, nil where
+// they do not determine it with a residual to spare.
+func fitLaw(points []rungPoint) *sizeLaw {
 	if len(points) == 0 {
-		return nil, false
+		return nil
 	}
 	k := len(points[0].X) + 1
 	columns, y := make([][]float64, k), make([]float64, len(points))
@@ -69,7 +70,7 @@ func fitLaw(points []rungPoint) (*sizeLaw, bool) {
 	beta, ok := stats.Solve(columns, y)
 	l := &sizeLaw{Coefficients: beta, Rungs: len(points), Free: len(points) - k}
 	if !ok || l.Free < 1 || !l.invert(columns) {
-		return nil, false
+		return nil
 	}
 	if models > 0 {
 		l.within = within / models
@@ -82,7 +83,7 @@ func fitLaw(points []rungPoint) (*sizeLaw, bool) {
 	}
 	l.R2 = 1 - l.residual/all
 	l.residual /= float64(l.Free)
-	return l, true
+	return l
 }
 
 func designRow(x []float64) []float64 { return append([]float64{1}, x...) }
@@ -356,11 +357,7 @@ func measuredRungs(j *claim.Judge, m *gapMetric) *ladderRungs {
 
 // law is the law fitted to a metric of a family; nil where the rungs do not determine it.
 func (f *ladderRungs) law(m *gapMetric, family modelFamily) *sizeLaw {
-	l, ok := fitLaw(f.points(m, family, nil))
-	if !ok {
-		return nil
-	}
-	return l
+	return fitLaw(f.points(m, family, nil))
 }
 
 // points are what a law of a family is fitted to: every rung but the corners, and
@@ -378,34 +375,35 @@ func (f *ladderRungs) points(m *gapMetric, family modelFamily, without *rung) []
 	return list
 }
 
-// top is the highest rung of an axis that differs from the base along it alone.
-func (f *ladderRungs) top(family modelFamily, a axis) (top rung, ok bool) {
-	for _, r := range f.rungs {
-		if r.Family == family && !r.Corner && *a.of(&r.Size) > max(*a.of(&baseSize), *a.of(&top.Size)) {
-			top, ok = r, true
+// extreme is the corner of a family, or the highest rung of an axis that differs from the base along it alone; nil
+// where it was not measured.
+func (f *ladderRungs) extreme(family modelFamily, where string) (found *rung) {
+	k := slices.IndexFunc(sizeAxes, func(a axis) bool { return a.name == where }) // -1: the corner
+	for i := range f.rungs {
+		r := &f.rungs[i]
+		switch {
+		case r.Family != family || r.Corner != (k < 0):
+		case r.Corner:
+			return r
+		case *sizeAxes[k].of(&r.Size) > *sizeAxes[k].of(&baseSize) && (found == nil || *sizeAxes[k].of(&r.Size) > *sizeAxes[k].of(&found.Size)):
+			found = r
 		}
 	}
-	return top, ok
+	return found
 }
 
-func (f *ladderRungs) corner(family modelFamily) (corner rung, ok bool) {
-	for _, r := range f.rungs {
-		if r.Family == family && r.Corner {
-			return r, true
-		}
+// predicted is what the law, fitted without an extreme rung, says of it, in the metric's own
+// unit, and what was found; false where there is no law, or nothing to compare.
+func (f *ladderRungs) predicted(m *gapMetric, family modelFamily, where string) (r *rung, said stats.Interval, found float64, ok bool) {
+	if r = f.extreme(family, where); r == nil {
+		return r, said, found, false
 	}
-	return corner, false
-}
-
-// predicted is what the law, fitted without a rung, says of it, in the metric's own
-// unit; false where there is no law, or nothing to compare.
-func (f *ladderRungs) predicted(m *gapMetric, r rung) (said stats.Interval, found float64, ok bool) {
-	y := m.logs(r, f.runs)
-	l, fits := fitLaw(f.points(m, r.Family, &r))
-	if !fits || len(y) == 0 {
-		return said, found, false
+	y := m.logs(*r, f.runs)
+	l := fitLaw(f.points(m, r.Family, r))
+	if l == nil || len(y) == 0 {
+		return r, said, found, false
 	}
-	return m.interval(l.mean(r.Family.coordinates(r.Size))), m.figure(stats.Average(y)), true
+	return r, m.interval(l.mean(r.Family.coordinates(r.Size))), m.figure(stats.Average(y)), true
 }
 
 // comparable reports whether every rung's mean entropy lies in its band, and
@@ -467,17 +465,7 @@ func holdsAndPasses(j *claim.Judge, level judge.Level, name string, texts []stri
 // corner or the axis whose top rung it is.
 func predictsRung(j *claim.Judge, level judge.Level, name string, texts []string) judge.Check {
 	m, family := metricNamed(texts[0]), modelFamily(texts[1])
-	f := measuredRungs(j, m)
-	r, ok := f.corner(family)
-	for _, a := range sizeAxes {
-		if a.name == texts[2] {
-			r, ok = f.top(family, a)
-		}
-	}
-	if !ok {
-		return noLaw(name)
-	}
-	said, found, ok := f.predicted(m, r)
+	r, said, found, ok := measuredRungs(j, m).predicted(m, family, texts[2])
 	if !ok {
 		return noLaw(name)
 	}
@@ -679,12 +667,7 @@ func (d *denseLaw) evenLoss() (string, bool) {
 // comesNearCorner asks whether the law of a metric comes near the corner, which it was not fitted to.
 func comesNearCorner(j *claim.Judge, level judge.Level, name string, texts []string) judge.Check {
 	m := metricNamed(texts[0])
-	f := measuredRungs(j, m)
-	r, ok := f.corner(denseFamily)
-	if !ok {
-		return noLaw(name)
-	}
-	said, found, ok := f.predicted(m, r)
+	_, said, found, ok := measuredRungs(j, m).predicted(m, denseFamily, "corner")
 	if !ok {
 		return noLaw(name)
 	}
@@ -700,10 +683,7 @@ func widthExponents(j *claim.Judge, _, texts []string) (slopes []float64) {
 	if texts[0] == "equal steps" {
 		rungs, name = evenSteps(), evenName
 	}
-	k, err := strconv.Atoi(texts[1])
-	if err != nil {
-		panic("measurements: " + err.Error())
-	}
+	k := claim.Must(strconv.Atoi(texts[1]))
 	for _, o := range j.Runs {
 		x, y := []float64{0}, []float64{elementary.Log(o.List(lawRungs()[0].Name())[k])}
 		for _, r := range rungs {

@@ -46,11 +46,7 @@ func penaltyEntry(j *claim.Judge, rates []string, arm string, k int) []float64 {
 // penaltyMatched is an entry, the second text, of the matched arm of a penalty, the first.
 func penaltyMatched(j *claim.Judge, rates, texts []string) []float64 {
 	arm, _ := matchedPenalty(j, texts[0])
-	k, err := strconv.Atoi(texts[1])
-	if err != nil {
-		panic("measurements: " + err.Error())
-	}
-	return penaltyEntry(j, rates, arm, k)
+	return penaltyEntry(j, rates, arm, claim.Must(strconv.Atoi(texts[1])))
 }
 
 func matchedPenaltyNote(j *claim.Judge, texts []string) string {
