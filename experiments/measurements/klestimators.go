@@ -52,10 +52,7 @@ func randomTabular(rng *rand.Rand, from *tabular, sd float64) *tabular {
 	for s := range p {
 		sum := 0.0
 		for a := range p[s] {
-			if from != nil {
-				p[s][a] = from[s][a]
-			}
-			p[s][a] += float64(sd * stream.Normal(rng))
+			p[s][a] = from[s][a] + float64(sd*stream.Normal(rng))
 			sum += elementary.Exp(p[s][a])
 		}
 		for a := range p[s] {
@@ -152,7 +149,7 @@ type klEstimators struct {
 // the sampled gradient of k1 as a loss, the error of a k2 loss per token, and bias and deviation of the values, in units of the KL.
 func (m *klEstimators) Measure(e *claim.Env, o *claim.Observation) {
 	rng := e.Rand(1)
-	pi := randomTabular(rng, nil, 1)
+	pi := randomTabular(rng, new(tabular), 1)
 	ref, mu := randomTabular(rng, pi, 0.5), randomTabular(rng, pi, 0.3)
 	var l, w, own, behaviour [kTexts]float64
 	truth, myopic := pi.gradientOfKL(ref), make([]float64, kPrefix*kVocab)
