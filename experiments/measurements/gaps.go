@@ -64,10 +64,8 @@ type scoredPair struct {
 	*batch.Batch
 	gap metrics.Gap
 	q   probe
-	// margins are flipsByMargin, streams streamDifference, byQuarter quarters, tenths byProbability and ends extremes, each computed
-	// once for the figures that ask.
-	margins, streams, byQuarter func() (a, b []float64)
-	tenths, ends                func() [3][]float64
+	// margins are flipsByMargin and streams streamDifference, each computed once for the figures that ask.
+	margins, streams func() (a, b []float64)
 }
 
 // scoredPair scores responses of the pair.
@@ -75,9 +73,6 @@ func (p *pair) scoredPair(e *claim.Env, b *batch.Batch, q probe) *scoredPair {
 	learner, s := p.Learner.Numerics, &scoredPair{Batch: b, gap: p.score(e, b, q), q: q}
 	s.margins = sync.OnceValues(func() (flips, decisions []float64) { return flipsByMargin(b, q.Params, learner) })
 	s.streams = sync.OnceValues(func() (layers, jump []float64) { return streamDifference(b, q.Params, q.Rollout, learner, p.Forced) })
-	s.byQuarter = sync.OnceValues(s.quarters)
-	s.tenths = sync.OnceValue(func() [3][]float64 { return byProbability(b, 10) })
-	s.ends = sync.OnceValue(func() [3][]float64 { return extremes(b) })
 	return s
 }
 
@@ -135,14 +130,14 @@ var pairMetrics = map[string]pairMetric{
 		}
 		return out
 	},
-	"|dlogp| by quarter":          former(func(s *scoredPair) (plain, matched []float64) { return s.byQuarter() }),
-	"|dlogp| by quarter, matched": latter(func(s *scoredPair) (plain, matched []float64) { return s.byQuarter() }),
+	"|dlogp| by quarter":          former((*scoredPair).quarters),
+	"|dlogp| by quarter, matched": latter((*scoredPair).quarters),
 	// repeated are the shares of repeated runs of four tokens in the halves of responses.
 	"repeated, by half": func(s *scoredPair) []float64 {
 		half, end := s.q.Tokens/2, s.q.Tokens
 		return []float64{metrics.Repeated(s.Batch, 0, half), metrics.Repeated(s.Batch, half, end)}
 	},
-	"share outside GSPO's clip at 6 to 96 tokens": func(s *scoredPair) []float64 { return clippedByGSPO(s.Batch, []int{6, 12, 24, 48, 96}) },
+	"share outside GSPO's clip at 6 to 96 tokens": func(s *scoredPair) []float64 { return clippedByGSPO(s.Batch, []float64{6, 12, 24, 48, 96}) },
 
 	"flips by margin":       former(func(s *scoredPair) (flips, decisions []float64) { return s.margins() }),
 	"decisions by margin":   latter(func(s *scoredPair) (flips, decisions []float64) { return s.margins() }),
@@ -150,12 +145,12 @@ var pairMetrics = map[string]pairMetric{
 	"jump over the experts": latter(func(s *scoredPair) (layers, jump []float64) { return s.streams() }),
 
 	// By tenth of the tokens in the order of their probability; and of the tokens with p < 0.01 and of those with p > 0.99.
-	"probability by tenth":    func(s *scoredPair) []float64 { return s.tenths()[0] },
-	"|log-ratio| by tenth":    func(s *scoredPair) []float64 { return s.tenths()[1] },
-	"log-ratio by tenth":      func(s *scoredPair) []float64 { return s.tenths()[2] },
-	"|log-ratio| of extremes": func(s *scoredPair) []float64 { return s.ends()[0] },
-	"tokens in extremes":      func(s *scoredPair) []float64 { return s.ends()[1] },
-	"wide tokens in extremes": func(s *scoredPair) []float64 { return s.ends()[2] },
+	"probability by tenth":    func(s *scoredPair) []float64 { return byProbability(s.Batch, 10)[0] },
+	"|log-ratio| by tenth":    func(s *scoredPair) []float64 { return byProbability(s.Batch, 10)[1] },
+	"log-ratio by tenth":      func(s *scoredPair) []float64 { return byProbability(s.Batch, 10)[2] },
+	"|log-ratio| of extremes": func(s *scoredPair) []float64 { return extremes(s.Batch)[0] },
+	"tokens in extremes":      func(s *scoredPair) []float64 { return extremes(s.Batch)[1] },
+	"wide tokens in extremes": func(s *scoredPair) []float64 { return extremes(s.Batch)[2] },
 	"chi2, full and pruned":   func(s *scoredPair) []float64 { return exactChi2(s.Batch) },
 
 	// Under truncated sampling, of the learner's whole distribution and of what it has on the same support.
