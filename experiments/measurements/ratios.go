@@ -1,8 +1,11 @@
 package measurements
 
 import (
+	"driftlab/precision/elementary"
 	"driftlab/results/stats"
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/loss"
 )
 
 // logRatiosOf returns the token log-ratios, learner minus rollout.
@@ -31,6 +34,20 @@ func logProducts(b *batch.Batch, lengths []float64) [][]float64 {
 				sum += e[from+at]
 			}
 			out[k] = append(out[k], sum)
+		}
+	}
+	return out
+}
+
+// clippedByGSPO is the share of responses whose geometric mean of learner over rollout is outside GSPO's clip, by
+// length.
+func clippedByGSPO(b *batch.Batch, lengths []float64) []float64 {
+	gspo, out := method.New[loss.GSPO](), make([]float64, len(lengths))
+	for k, sums := range logProducts(b, lengths) {
+		for _, sum := range sums {
+			if r := elementary.Exp(sum / lengths[k]); r < 1-gspo.EpsLow || r > 1+gspo.EpsHigh {
+				out[k] += 1 / float64(b.Len())
+			}
 		}
 	}
 	return out
