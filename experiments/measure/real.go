@@ -11,6 +11,7 @@ import (
 	"driftlab/model"
 	"driftlab/precision/elementary"
 	"driftlab/results/stats"
+	"driftlab/trainer/method/batch"
 )
 
 // RealDump is what a real engine makes of tokens: log-probs of a program that runs one
@@ -120,32 +121,29 @@ func CompareReal(p *model.Params, r *RealDump) (*RealGap, error) {
 		return nil, fmt.Errorf("engine %q is no preset of numerics", r.Engine)
 	}
 	fine, _ := engine.Preset("fp32")
-	emulated, exact := newTokenScorer(p, n), newTokenScorer(p, fine)
-	defer emulated.pass.Close()
-	defer exact.pass.Close()
-	g := &RealGap{Engine: r.Engine, Program: r.Program, Checkpoint: r.Checkpoint, Responses: len(r.Sequences)}
-	offsets, flipped, routed := []int{0}, 0, 0
 	for i, s := range r.Sequences {
-		ids := slices.Concat(s.Prompt, s.Tokens)
-		if err := checkTokens(p.Config, ids, len(s.Tokens), s.Routes); err != nil {
+		if err := checkTokens(p.Config, slices.Concat(s.Prompt, s.Tokens), len(s.Tokens), s.Routes); err != nil {
 			return nil, fmt.Errorf("sequences[%d]: %w", i, err)
 		}
-		low, routes := emulated.score(ids, len(s.Prompt))
-		full, _ := exact.score(ids, len(s.Prompt))
-		per := p.Config.Layers * p.Config.TopK
+	}
+	low, full := r.scored(p, n), r.scored(p, fine).Logp
+	g := &RealGap{Engine: r.Engine, Program: r.Program, Checkpoint: r.Checkpoint, Responses: len(r.Sequences)}
+	offsets, flipped, routed := []int{0}, 0, 0
+	per, at := p.Config.Layers*p.Config.TopK, -1 // the token in all sequences
+	for _, s := range r.Sequences {
 		for j := range s.Tokens {
-			if s.Mask != nil && s.Mask[j] == 0 {
+			if at++; s.Mask != nil && s.Mask[j] == 0 {
 				continue
 			}
-			base := full[j]
+			base := full[at]
 			if s.LogpF32 != nil {
 				base = s.LogpF32[j]
-				g.Baseline = max(g.Baseline, math.Abs(base-full[j]))
+				g.Baseline = max(g.Baseline, math.Abs(base-full[at]))
 			}
-			g.D = append(g.D, [2]float64{s.Logp[j] - base, low[j] - full[j]})
+			g.D = append(g.D, [2]float64{s.Logp[j] - base, low.Logp[at] - full[at]})
 			if s.Routes != nil {
 				routed++
-				if !sameExperts(routes[j*per:][:per], s.Routes[j*per:][:per], p.Config.TopK) {
+				if !sameExperts(low.Routes[at*per:][:per], s.Routes[j*per:][:per], p.Config.TopK) {
 					flipped++
 				}
 			}
@@ -188,6 +186,17 @@ func CompareReal(p *model.Params, r *RealDump) (*RealGap, error) {
 	return g, nil
 }
 
+// scored is what numerics make of the dump's tokens.
+func (r *RealDump) scored(p *model.Params, n engine.Numerics) batch.Scored {
+	b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0}}}
+	for _, s := range r.Sequences {
+		b.Prompt, b.Token = append(b.Prompt, s.Prompt), append(b.Token, s.Tokens...)
+		b.Offsets = append(b.Offsets, len(b.Token))
+	}
+	Score(b, p, Scoring{Numerics: n})
+	return b.Old
+}
+
 func checkTokens(c model.Config, ids []int32, tokens int, routes []uint8) error {
 	if len(ids) > c.Context {
 		return fmt.Errorf("%d tokens, the checkpoint has a context of %d", len(ids), c.Context)
@@ -201,35 +210,6 @@ func checkTokens(c model.Config, ids []int32, tokens int, routes []uint8) error 
 		return fmt.Errorf("%d experts, %d tokens in this checkpoint have %d", len(routes), tokens, want)
 	}
 	return nil
-}
-
-// tokenScorer scores one sequence at a time.
-type tokenScorer struct {
-	weights *engine.Weights
-	pass    *engine.Pass
-	pack    engine.Pack
-	vocab   int
-	routed  int // experts of a token in all layers
-}
-
-func newTokenScorer(p *model.Params, n engine.Numerics) *tokenScorer {
-	w := engine.NewForwardWeights(p.Config, n)
-	w.Publish(p, 0)
-	return &tokenScorer{weights: w, pass: engine.NewPass(p.Config, 1), vocab: p.Config.Vocab, routed: p.Config.Layers * p.Config.TopK}
-}
-
-// score returns the log-probs of the tokens after the prompt, and the experts of the
-// positions that predict them, valid until the next call.
-func (s *tokenScorer) score(ids []int32, prompt int) (logp []float64, routes []uint8) {
-	s.pack.Reset()
-	s.pack.Add(0, ids)
-	s.pass.Begin(s.weights, &s.pack, engine.Options{})
-	s.pass.Forward()
-	all := s.pass.LogProbs()
-	for at := prompt; at < len(ids); at++ {
-		logp = append(logp, float64(all[(at-1)*s.vocab+int(ids[at])]))
-	}
-	return logp, s.pass.Routes()[(prompt-1)*s.routed:]
 }
 
 // sameExperts compares the experts layer by layer, as sets.

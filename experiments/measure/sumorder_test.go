@@ -2,7 +2,6 @@ package measure
 
 import (
 	"os"
-	"slices"
 	"testing"
 
 	"driftlab/engine"
@@ -18,16 +17,10 @@ func TestOrderOfSumsBoundsF16(t *testing.T) {
 	text := must.Get(os.ReadFile("../../testdata/real/chain-llama-f16.json"))(t)
 	dump := must.Get(ParseRealDump(text))(t)
 	ck := must.Get(model.Open(dump.Checkpoint))(t)
-	scored := func(preset, order string) (logp []float64) {
+	scored := func(preset, order string) []float64 {
 		n, _ := engine.Preset(preset)
 		n.Reduction = must.Get(kernel.ParseReduction(order))(t)
-		s := newTokenScorer(ck.Params, n)
-		defer s.pass.Close()
-		for _, q := range dump.Sequences {
-			own, _ := s.score(slices.Concat(q.Prompt, q.Tokens), len(q.Prompt))
-			logp = append(logp, own...)
-		}
-		return logp
+		return dump.scored(ck.Params, n).Logp
 	}
 	exact := scored("fp32", "canonical")
 	var real []float64
