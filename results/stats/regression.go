@@ -14,14 +14,10 @@ import (
 // Regress is the least-squares fit of y = intercept + Σ_k slopes[k]·x[k]. It
 // panics where the columns do not determine it.
 func Regress(y []float64, x ...[]float64) (intercept float64, slopes []float64) {
-	ones := make([]float64, len(y))
-	for i := range ones {
-		ones[i] = 1
-	}
 	for _, column := range x {
 		paired("Regress", column, y)
 	}
-	beta, ok := Solve(append([][]float64{ones}, x...), y)
+	beta, ok := Solve(append([][]float64{ones(len(y))}, x...), y)
 	if !ok {
 		panic(fmt.Sprintf("stats: Regress on %d columns of %d: they do not determine it", len(x), len(y)))
 	}
@@ -233,18 +229,11 @@ func LimitOf(trials []Trial) Limit {
 // LimitRange is the limit of one arm without its interval: From and To of LimitOf, which fits each resample too.
 func LimitRange(trials []Trial) (from, to float64) {
 	units := unitsOf(trials)
-	whole := newRates(trials, units).limit(onceEach(len(units)))
+	whole := newRates(trials, units).limit(ones(len(units)))
 	return whole.from, whole.to
 }
 
-// onceEach weighs each unit as it is.
-func onceEach(units int) []float64 {
-	weight := make([]float64, units)
-	for i := range weight {
-		weight[i] = 1
-	}
-	return weight
-}
+func ones(n int) []float64 { return slices.Repeat([]float64{1}, n) }
 
 // LimitRatio is the limit of an arm over that of another, over the units that both have: each resample of the bootstrap takes
 // the same units of both. The limits are ranges where the trials give no number, and so is their ratio.
@@ -274,7 +263,7 @@ type drawn struct{ from, to, low, high float64 }
 
 // bootstrapLimits is a range with the percentile interval over units.
 func bootstrapLimits(units int, of func(weight []float64) drawn) Limit {
-	weight := onceEach(units)
+	weight := ones(units)
 	whole := of(weight)
 	l := Limit{From: whole.from, To: whole.to, Low: whole.low, High: whole.high, Units: units, P: math.NaN()}
 	if units < 2 {

@@ -123,10 +123,7 @@ func beyond(d []float64, sum, bound float64) int {
 // own first: every one of them for few pairs, else drawnFlips drawn ones in addition.
 func signPatterns(n int) func(yield func(signs []float64) bool) {
 	return func(yield func([]float64) bool) {
-		signs := make([]float64, n)
-		for i := range signs {
-			signs[i] = 1
-		}
+		signs := ones(n)
 		rng := rand.New(rand.NewPCG(flipSeed, uint64(n)))
 		for left := patterns(n) - 1; yield(signs) && left > 0; left-- {
 			for i := range signs {
