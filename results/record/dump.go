@@ -484,7 +484,7 @@ func (c counted) Write(p []byte) (int, error) {
 // tokens or the file cannot be written.
 func (w *DumpWriter) Write(d *DumpLine) error {
 	line, err := d.appendJSON(w.line[:0])
-	w.line = line
+	w.line = append(line, '\n')
 	if err != nil {
 		return err
 	}
@@ -494,10 +494,6 @@ func (w *DumpWriter) Write(d *DumpLine) error {
 		}
 		w.step = d.Step
 	}
-	return w.writeLine(line)
-}
-
-func (w *DumpWriter) writeLine(line []byte) error {
 	var to io.Writer = w.out
 	if w.gz != nil {
 		if !w.member {
@@ -506,10 +502,7 @@ func (w *DumpWriter) writeLine(line []byte) error {
 		}
 		to = w.gz
 	}
-	if _, err := to.Write(line); err != nil {
-		return fileError(w.path, err)
-	}
-	_, err := to.Write([]byte{'\n'})
+	_, err = to.Write(w.line)
 	return fileError(w.path, err)
 }
 
