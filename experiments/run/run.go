@@ -290,10 +290,7 @@ func (r *run) finish(summary record.Summary) error {
 	if err := r.file.Finish(summary); err != nil {
 		return err
 	}
-	if err := os.Remove(filepath.Join(r.dir, record.StateFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return nil
+	return os.RemoveAll(filepath.Join(r.dir, record.StateFile)) // which need not be there
 }
 
 // finished reads a run that needs no running, with the error it ended with if

@@ -62,7 +62,6 @@ type Cells struct {
 	dir   string
 	sums  *Sums
 	cells map[string]*Cell
-	line  map[string]int    // in which a cell stands
 	from  map[string]string // the folder that a merged cell comes from
 	order []string          // keys in the order of the lines
 	file  *os.File          // for more lines; nil until the first
@@ -71,7 +70,7 @@ type Cells struct {
 
 // NewCells are the cells of a folder without any, which has these seals.
 func NewCells(dir string, sums *Sums) *Cells {
-	return &Cells{dir: dir, sums: sums, cells: map[string]*Cell{}, line: map[string]int{}, from: map[string]string{}}
+	return &Cells{dir: dir, sums: sums, cells: map[string]*Cell{}, from: map[string]string{}}
 }
 
 // ReadCells reads the cells of a folder, of which there may be none. Two values of one cell that
@@ -102,7 +101,7 @@ const restore = "restore the file from where it was copied or published"
 // line counts as none where a killed process left a part of it; every other line that is not
 // as it was written is an error.
 func ParseCells(path string, text []byte) (*Cells, error) {
-	c := NewCells(filepath.Dir(path), nil)
+	c, first := NewCells(filepath.Dir(path), nil), map[string]int{} // the line of a cell
 	packed := filepath.Base(path) == PackedCells && text != nil
 	if packed {
 		plain, err := decompress(text)
@@ -134,13 +133,13 @@ func ParseCells(path string, text []byte) (*Cells, error) {
 		}
 		if old := c.cells[cell.Key]; old != nil {
 			if in := old.differs(cell); in != "" {
-				wrong.Problem = fmt.Sprintf("a second outcome of %s, which differs from the one in line %d in %s", cell.Key, c.line[cell.Key], in)
+				wrong.Problem = fmt.Sprintf("a second outcome of %s, which differs from the one in line %d in %s", cell.Key, first[cell.Key], in)
 				wrong.Fix = "remove both lines, and the cell is measured again"
 				return nil, wrong
 			}
 		}
 		c.put(cell)
-		c.line[cell.Key] = n
+		first[cell.Key] = n
 		c.size += int64(len(line)) + 1
 	}
 }
@@ -257,7 +256,7 @@ func (c *Cells) open(path string) error {
 	if err := c.sums.Remove(PackedCells); err != nil {
 		return err
 	}
-	return removeFile(packed)
+	return os.RemoveAll(packed)
 }
 
 // Seal compresses the cells: those of the given keys in their order, then the others by key, and
@@ -291,7 +290,7 @@ func (c *Cells) Seal(keys []string) error {
 	if err := writeAtomic(filepath.Join(c.dir, PackedCells), packed); err != nil {
 		return err
 	}
-	return folderError(c.dir, removeFile(filepath.Join(c.dir, CellsFile)))
+	return folderError(c.dir, os.RemoveAll(filepath.Join(c.dir, CellsFile)))
 }
 
 // text are the lines of cells; keys without a cell have none.
@@ -321,14 +320,6 @@ func (c *Cells) Close() {
 func (c *Cell) text() ([]byte, error) {
 	text, err := json.Marshal(c)
 	return append(SealLine(text), '\n'), err
-}
-
-// removeFile removes a file that need not be there.
-func removeFile(path string) error {
-	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
 }
 
 // SumsFile seals the files of a folder that are read back: their SHA-256, as sha256sum -c
