@@ -344,10 +344,10 @@ func prefixToken(m *[sgaMomentCount]float64, c float64, row int, score *[sgaToke
 
 // factors are what a token of a state brings into its weight.
 func (k *aggregation) factors(mu, pi *sgaPolicy, length int) (f sgaPolicy) {
-	power := k.power(length)
+	power, logs := k.power(length), logRatios(mu, pi)
 	for s := range f {
 		for a := range f[s] {
-			f[s][a] = elementary.Exp(power * elementary.Log(pi[s][a]/mu[s][a]))
+			f[s][a] = elementary.Exp(power * logs[s][a])
 			if k.Limit > 0 {
 				f[s][a] = min(f[s][a], k.Limit)
 			}

@@ -11,16 +11,13 @@ import (
 // sgaProblem is what the runs of a draw have in common.
 type sgaProblem struct {
 	*sgaProcess
-	first, engine  sgaPolicy // the first weights, and what the sampler adds to every one
-	lag, updates   int
-	responses      int
-	state, token   []uint8
-	logs, weighted []float64
+	first, engine sgaPolicy // the first weights, and what the sampler adds to every one
+	lag, updates  int
+	responses     int
 }
 
 func newSGAProblem(rng *rand.Rand, p *sgaProcess, lag, updates, responses int) *sgaProblem {
-	s := &sgaProblem{sgaProcess: p, lag: lag, updates: updates, responses: responses,
-		state: make([]uint8, p.length), token: make([]uint8, p.length), logs: make([]float64, p.length), weighted: make([]float64, p.length)}
+	s := &sgaProblem{sgaProcess: p, lag: lag, updates: updates, responses: responses}
 	for i := range s.first {
 		for a := range s.first[i] {
 			s.first[i][a] = 0.5 * stream.Normal(rng)
@@ -59,14 +56,16 @@ func (p *sgaProblem) sampledGradient(rng *rand.Rand, k *aggregation, muLogits, p
 	baseline, _ := p.gradient(muLogits)
 	ratio := logRatios(&mu, &pi)
 	var seen sgaPolicy // weight times gain of the tokens written in a state
+	state, token := make([]uint8, p.length), make([]uint8, p.length)
+	logs, weight := make([]float64, p.length), make([]float64, p.length)
 	for range p.responses {
-		gain := p.episode(rng, &mu, p.state, p.token) - baseline
-		for t, s := range p.state {
-			p.logs[t] = ratio[s][p.token[t]]
+		gain := p.episode(rng, &mu, state, token) - baseline
+		for t, s := range state {
+			logs[t] = ratio[s][token[t]]
 		}
-		k.weights(p.weighted, p.logs)
-		for t, s := range p.state {
-			seen[s][p.token[t]] += float64(gain * p.weighted[t])
+		k.weights(weight, logs)
+		for t, s := range state {
+			seen[s][token[t]] += float64(gain * weight[t])
 		}
 	}
 	for s := range seen {

@@ -10,6 +10,7 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"math"
+	"slices"
 
 	"driftlab/results/record"
 
@@ -37,33 +38,28 @@ func Events(r *record.Record) []byte {
 	version := protowire.AppendTag(appendHead(nil, 0), eventFileVersion, protowire.BytesType)
 	version = protowire.AppendString(version, "brain.Event:2")
 	file := appendFrame(nil, version)
-	next := make([]int, len(r.Columns)) // the first value of each column that is not written yet
+	var steps []int
+	for _, c := range r.Columns {
+		steps = append(steps, c.Step...)
+	}
+	slices.Sort(steps)
 	var value, summary, event []byte
-	for {
-		step := math.MaxInt
-		for i := range r.Columns {
-			if next[i] < len(r.Columns[i].Step) {
-				step = min(step, r.Columns[i].Step[next[i]])
-			}
-		}
-		if step == math.MaxInt {
-			return file
-		}
+	for _, step := range slices.Compact(steps) {
 		summary = summary[:0]
-		for i := range r.Columns {
-			c := &r.Columns[i]
-			if next[i] == len(c.Step) || c.Step[next[i]] != step {
+		for _, c := range r.Columns {
+			figure, ok := c.At(step)
+			if !ok {
 				continue
 			}
 			value = protowire.AppendString(protowire.AppendTag(value[:0], valueTag, protowire.BytesType), c.Name)
 			value = protowire.AppendTag(value, valueSimple, protowire.Fixed32Type)
-			value = protowire.AppendFixed32(value, math.Float32bits(float32(c.Value[next[i]])))
+			value = protowire.AppendFixed32(value, math.Float32bits(float32(figure)))
 			summary = protowire.AppendBytes(protowire.AppendTag(summary, summaryValue, protowire.BytesType), value)
-			next[i]++
 		}
 		event = protowire.AppendTag(appendHead(event[:0], step), eventSummary, protowire.BytesType)
 		file = appendFrame(file, protowire.AppendBytes(event, summary))
 	}
+	return file
 }
 
 // appendHead appends the wall time and the step of an event. A step of zero is left out, as proto3 has it.
