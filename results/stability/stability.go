@@ -125,25 +125,21 @@ type Check struct {
 
 // RateText writes a learning rate: 4.9e-4.
 func RateText(v float64) string {
-	if v == 0 || math.IsInf(v, 0) {
-		return endText(v)
-	}
-	return figure.ShortExponent(strconv.FormatFloat(v, 'e', 1, 64))
+	return orEnd(v, figure.ShortExponent(strconv.FormatFloat(v, 'e', 1, 64)))
 }
 
 // FactorText writes a ratio: 2.1.
-func FactorText(v float64) string {
-	if v == 0 || math.IsInf(v, 0) {
-		return endText(v)
-	}
-	return figure.FormatNumber(v, 3)
-}
+func FactorText(v float64) string { return orEnd(v, figure.FormatNumber(v, 3)) }
 
-func endText(v float64) string {
-	if v == 0 {
+// orEnd is the text of a number, unless it is an end of all.
+func orEnd(v float64, text string) string {
+	switch {
+	case v == 0:
 		return "0"
+	case math.IsInf(v, 0):
+		return "∞"
 	}
-	return "∞"
+	return text
 }
 
 // Near reports whether two ranges are within a factor of each other at some of their places.
@@ -186,20 +182,21 @@ func (m Mean) Text(signed bool) string {
 
 // Arm finds a correction under a stressor; nil if there is none.
 func (s *Study) Arm(stressor, method string) *Arm {
-	i := slices.IndexFunc(s.Arms, func(a Arm) bool { return a.Stressor == stressor && a.Method == method })
-	if i < 0 {
-		return nil
-	}
-	return &s.Arms[i]
+	return find(s.Arms, func(a Arm) bool { return a.Stressor == stressor && a.Method == method })
 }
 
 // Study finds a study of the map; nil if it is not there.
 func (m *Map) Study(name string) *Study {
-	i := slices.IndexFunc(m.Studies, func(s Study) bool { return s.Name == name })
+	return find(m.Studies, func(s Study) bool { return s.Name == name })
+}
+
+// find is the first entry that is meant; nil if there is none.
+func find[T any](list []T, meant func(T) bool) *T {
+	i := slices.IndexFunc(list, meant)
 	if i < 0 {
 		return nil
 	}
-	return &m.Studies[i]
+	return &list[i]
 }
 
 // Rates are the learning rates of arms, each once, increasing.
@@ -215,11 +212,7 @@ func Rates(arms []Arm) (rates []float64) {
 
 // At is the arm at a learning rate; nil where it was not run there.
 func (a *Arm) At(rate float64) *Rate {
-	i := slices.IndexFunc(a.Rates, func(r Rate) bool { return r.Rate == rate })
-	if i < 0 {
-		return nil
-	}
-	return &a.Rates[i]
+	return find(a.Rates, func(r Rate) bool { return r.Rate == rate })
 }
 
 // Stressors are the stressors of the study, in its order.
@@ -289,16 +282,11 @@ const cost = 0.05
 // the limit is below that of equal engines. Else a correction is recommended for its level where that is significantly above that of no
 // correction, and else for the learning rate that it allows, where that limit is significantly higher and costs no level.
 func (m *Map) Answer(problem string) (answer Answer, ok bool) {
-	i := slices.IndexFunc(Problems, func(p Problem) bool { return p.Name == problem })
-	if i < 0 {
+	p := find(Problems, func(p Problem) bool { return p.Name == problem })
+	if p == nil || m.Study(p.Study) == nil {
 		return answer, false
 	}
-	answer.Problem = Problems[i]
-	s := m.Study(answer.Study)
-	if s == nil {
-		return answer, false
-	}
-	return s.Answer(answer.Problem)
+	return m.Study(p.Study).Answer(*p)
 }
 
 // Answer is the answer of a map of this study alone for a problem under one of its stressors.
