@@ -12,6 +12,7 @@ import (
 	"io"
 	"math"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -285,17 +286,10 @@ func (p *page) figure(f *figure.Figure) template.HTML {
 	return p.part("drawing", map[string]any{"SVG": template.HTML(svg(f, false)), "Note": f.Note})
 }
 
+var notInAnchors = regexp.MustCompile(`[^a-z0-9]+`)
+
 func (p *page) anchor(heading string) string {
-	var b strings.Builder
-	for _, r := range strings.ToLower(heading) {
-		switch {
-		case r >= 'a' && r <= 'z' || r >= '0' && r <= '9':
-			b.WriteRune(r)
-		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
-			b.WriteByte('-')
-		}
-	}
-	s := "s-" + strings.Trim(b.String(), "-")
+	s := "s-" + strings.Trim(notInAnchors.ReplaceAllString(strings.ToLower(heading), "-"), "-")
 	p.ids[s]++
 	if n := p.ids[s]; n > 1 {
 		s += "-" + strconv.Itoa(n)
@@ -353,32 +347,15 @@ func heads(row []figure.Cell) bool {
 // inline escapes a line of prose for HTML. Of Markdown it knows what a caption
 // needs: `code` and **strong**; a mark without its partner stays as it is.
 func inline(text string) template.HTML {
-	var b strings.Builder
-	for text != "" {
-		at := strings.IndexAny(text, "`*")
-		if at < 0 {
-			break
+	return template.HTML(marked.ReplaceAllStringFunc(template.HTMLEscapeString(text), func(part string) string {
+		if code, ok := strings.CutPrefix(part, "`"); ok {
+			return "<code>" + strings.TrimSuffix(code, "`") + "</code>"
 		}
-		mark, tag := "`", "code"
-		if text[at] == '*' {
-			mark, tag = "**", "strong"
-		}
-		body, rest, ok := "", "", false
-		if strings.HasPrefix(text[at:], mark) {
-			body, rest, ok = strings.Cut(text[at+len(mark):], mark)
-		}
-		if !ok || body == "" {
-			b.WriteString(template.HTMLEscapeString(text[:at+1]))
-			text = text[at+1:]
-			continue
-		}
-		b.WriteString(template.HTMLEscapeString(text[:at]))
-		b.WriteString("<" + tag + ">" + template.HTMLEscapeString(body) + "</" + tag + ">")
-		text = rest
-	}
-	b.WriteString(template.HTMLEscapeString(text))
-	return template.HTML(b.String())
+		return "<strong>" + part[2:len(part)-2] + "</strong>"
+	}))
 }
+
+var marked = regexp.MustCompile("(?s)`[^`]+`|\\*\\*.+?\\*\\*")
 
 // shades are the least |log ratio| of each depth of colour, with the ratios that are it.
 var shades = [...]struct {
