@@ -101,9 +101,18 @@ type point struct {
 	Low, High float64
 }
 
-// pointsOf merges the seeds of an arm: one point for each X at which any seed has
+// pointsOf are the dots of an arm, or merge its seeds: one point for each X at which any seed has
 // an entry, in increasing order. An X that is not finite is nowhere.
 func (c *chart) pointsOf(a *figure.Series) []point {
+	if c.Kind == figure.Dots {
+		var dots []point
+		for i, x := range a.X {
+			if finite(x) && finite(a.Y[i]) {
+				dots = append(dots, summarise(x, a.Y[i:i+1], 1, true))
+			}
+		}
+		return dots
+	}
 	var xs []float64
 	seeds := a.Curves()
 	for _, s := range seeds {
@@ -128,16 +137,6 @@ func (c *chart) pointsOf(a *figure.Series) []point {
 		points[i] = summarise(x, values, len(seeds), c.MeanOnly)
 	}
 	return points
-}
-
-func dotsOf(s *figure.Series) []point {
-	var dots []point
-	for i, x := range s.X {
-		if finite(x) && finite(s.Y[i]) {
-			dots = append(dots, summarise(x, s.Y[i:i+1], 1, true))
-		}
-	}
-	return dots
 }
 
 // summarise is one point of an arm with the given number of seeds.

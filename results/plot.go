@@ -494,17 +494,12 @@ func (c *chart) size() (w, h float64) { return 560, 320 }
 
 // describe is the text alternative.
 func (c *chart) describe() string {
-	d, what := c.Title, "Lines"
+	d, what := c.Title, ". Lines: "
 	if c.Kind == figure.Dots {
-		what = "Dots"
+		what = ". Dots: "
 	}
-	for i, a := range c.lines {
-		if i == 0 {
-			d += ". " + what + ": "
-		} else {
-			d += ", "
-		}
-		d += a.Name
+	for _, a := range c.lines {
+		d, what = d+what+a.Name, ", "
 	}
 	return d + "."
 }
@@ -595,11 +590,7 @@ func (c *chart) axes(canvas draw.Canvas, th theme, nameSpace vg.Length) {
 	}
 	lines := &curves{chart: c}
 	for i := range c.lines {
-		if c.Kind == figure.Dots {
-			lines.points = append(lines.points, dotsOf(&c.lines[i]))
-		} else {
-			lines.points = append(lines.points, c.pointsOf(&c.lines[i]))
-		}
+		lines.points = append(lines.points, c.pointsOf(&c.lines[i]))
 	}
 	x, y := axis{label: c.X.Label, log: c.X.Log, ink: th.muted}, axis{log: c.Y.Log, ink: th.muted}
 	x.low, x.high, y.low, y.high = lines.extent()
@@ -742,14 +733,7 @@ func (b bars) rowSize() (height, gap float64) {
 
 // zeros reports whether an exact zero is among the values of a log axis.
 func (b bars) zeros() bool {
-	for _, g := range b.Series {
-		for i := range b.Labels {
-			if b.Y.Log && at(g.Y, i) == 0 {
-				return true
-			}
-		}
-	}
-	return false
+	return b.Y.Log && slices.ContainsFunc(b.Series, func(g figure.Series) bool { return slices.Contains(g.Y, 0) })
 }
 
 // dots draws bars on a log axis, where a bar's length would mean nothing: a dot
@@ -1039,10 +1023,8 @@ func sign(row figure.Series, column int) int {
 	return cmp.Compare(row.Signs[column], 0)
 }
 
+// full is the distance from zero at which colours are at their strongest.
 func (h heat) full() float64 {
-	if h.Full > 0 {
-		return h.Full
-	}
 	most := 0.0
 	for _, row := range h.Series {
 		for _, v := range row.Y {
@@ -1051,19 +1033,15 @@ func (h heat) full() float64 {
 			}
 		}
 	}
-	return most
+	return cmp.Or(h.Full, most, 1)
 }
 
-func (h heat) shade(v float64) color.NRGBA {
+func shade(v, full float64) color.NRGBA {
 	c := palette[0]
 	if v < 0 {
 		c = palette[1]
 	}
-	share := 0.0
-	if full := h.full(); full > 0 {
-		share = math.Min(math.Abs(v)/full, 1)
-	}
-	return faded(c, uint8(float64(210*share)))
+	return faded(c, uint8(float64(210*math.Min(math.Abs(v)/full, 1))))
 }
 
 func (h heat) draw(canvas draw.Canvas, th theme) {
@@ -1092,7 +1070,7 @@ func (h heat) draw(canvas draw.Canvas, th theme) {
 		}
 	}
 	canvas.Max.Y -= vg.Length(line * (most - 1))
-	form := "%.2f"
+	full, form := h.full(), "%.2f"
 	if slices.ContainsFunc(h.Series, func(row figure.Series) bool { return slices.ContainsFunc(row.Y, func(v float64) bool { return v < 0 }) }) {
 		form = "%+.2f" // differences
 	}
@@ -1106,7 +1084,7 @@ func (h heat) draw(canvas draw.Canvas, th theme) {
 				continue
 			}
 			x, y := left(j), top-heatRow
-			canvas.FillPolygon(h.shade(v), []vg.Point{{X: x + 1, Y: y + 1}, {X: x + width - 1, Y: y + 1}, {X: x + width - 1, Y: top}, {X: x + 1, Y: top}})
+			canvas.FillPolygon(shade(v, full), []vg.Point{{X: x + 1, Y: y + 1}, {X: x + width - 1, Y: y + 1}, {X: x + width - 1, Y: top}, {X: x + 1, Y: top}})
 			if tip := vg.Length(2.5 * float64(sign(row, j))); tip != 0 {
 				canvas.FillPolygon(th.ink, []vg.Point{{X: x + 5, Y: middle - tip}, {X: x + 11, Y: middle - tip}, {X: x + 8, Y: middle + tip}})
 			}

@@ -34,13 +34,13 @@ func TestHeat(t *testing.T) {
 	if d := (heat{h}).describe(); !strings.Contains(d, "a 0.50 (up); b -0.25 (down);") {
 		t.Errorf("described as %q", d)
 	}
-	shade := heat{h}.shade
-	up, down, mild := shade(0.5), shade(-0.5), shade(0.25)
+	full := heat{h}.full()
+	up, down, mild := shade(0.5, full), shade(-0.5, full), shade(0.25, full)
 	if up.B <= up.R || down.R <= down.B {
 		t.Errorf("above zero %v, below %v", up, down)
 	}
-	if mild.A >= up.A || shade(9).A != up.A {
-		t.Errorf("strength %d at a half, %d at full, %d beyond", mild.A, up.A, shade(9).A)
+	if mild.A >= up.A || shade(9, full).A != up.A {
+		t.Errorf("strength %d at a half, %d at full, %d beyond", mild.A, up.A, shade(9, full).A)
 	}
 }
 
