@@ -136,15 +136,11 @@ func JudgedBy(records []*record.Record) string {
 }
 
 func facts(records []*record.Record, groups []RunGroup) []Fact {
-	steps, finished := 0, 0
-	var seeds []string
+	steps, finished, seeds := 0, 0, map[uint64]bool{}
 	for _, r := range records {
-		steps = max(steps, r.Steps)
+		steps, seeds[r.Seed] = max(steps, r.Steps), true
 		if r.Summary != nil {
 			finished++
-		}
-		if s := strconv.FormatUint(r.Seed, 10); !slices.Contains(seeds, s) {
-			seeds = append(seeds, s)
 		}
 	}
 	return []Fact{{"recipes", strconv.Itoa(len(groups))}, {"runs", strconv.Itoa(len(records))},
@@ -459,10 +455,8 @@ func groupName(r *record.Record, body string, groups []RunGroup, bodies []string
 	if name == "" {
 		name = filepath.Base(r.Dir)
 	}
-	for i, g := range groups {
-		if g.Name != name {
-			continue
-		}
+	named := func(g RunGroup) bool { return g.Name == name }
+	if i := slices.IndexFunc(groups, named); i >= 0 {
 		was, now := strings.Split(bodies[i], "\n"), strings.Split(body, "\n")
 		k := 0
 		for k < len(was) && k < len(now) && was[k] == now[k] {
@@ -471,9 +465,8 @@ func groupName(r *record.Record, body string, groups []RunGroup, bodies []string
 		if k < len(now) && strings.TrimSpace(now[k]) != "" {
 			name += " (" + strings.TrimSpace(now[k]) + ")"
 		}
-		break
 	}
-	for n, base := 2, name; slices.ContainsFunc(groups, func(g RunGroup) bool { return g.Name == name }); n++ {
+	for n, base := 2, name; slices.ContainsFunc(groups, named); n++ {
 		name = base + " #" + strconv.Itoa(n)
 	}
 	return name
@@ -665,13 +658,9 @@ func (g *RunGroup) timed(metric string) figure.Series {
 // align gives curves the same X, as many as the shortest has, from the latest first
 // one to the earliest last.
 func align(curves []figure.Series) {
-	from, to, n := 0.0, 0.0, 0
-	for i, c := range curves {
-		first, last := c.X[0], c.X[len(c.X)-1]
-		if i == 0 {
-			from, to, n = first, last, len(c.X)
-		}
-		from, to, n = max(from, first), min(to, last), min(n, len(c.X))
+	from, to, n := math.Inf(-1), math.Inf(1), math.MaxInt
+	for _, c := range curves {
+		from, to, n = max(from, c.X[0]), min(to, c.X[len(c.X)-1]), min(n, len(c.X))
 	}
 	if to <= from {
 		n = 1
@@ -729,7 +718,7 @@ func clockSection(groups []RunGroup, judged string, terms []Term) (s Section, ok
 		}
 	}
 	if ok = ok || len(drawings) > 0; len(groups) > 1 && len(drawings) > 0 {
-		return Section{Heading: s.Heading, Blocks: append(s.Blocks, Fold{Summary: "Timelines and staleness", Blocks: drawings})}, ok
+		drawings = []Block{Fold{Summary: "Timelines and staleness", Blocks: drawings}}
 	}
 	s.Blocks = append(s.Blocks, drawings...)
 	return s, ok

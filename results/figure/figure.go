@@ -261,10 +261,8 @@ func (f *Figure) curveTable() *Figure {
 		row := Words(fmt.Sprintf("%g", x[i]))
 		for _, s := range thick {
 			cell := Cell{}
-			for j, at := range s.X { // curves of other lengths
-				if at == x[i] {
-					cell = Number(s.Y[j], 3)
-				}
+			if j := slices.Index(s.X, x[i]); j >= 0 { // curves of other lengths
+				cell = Number(s.Y[j], 3)
 			}
 			row = append(row, cell)
 		}
