@@ -126,7 +126,12 @@ func (d *Divergence) compare(here, there *engine.Pass, rows []int, c model.Confi
 		slices.Sort(relative)
 		gap.Median, gap.High = stats.Quantile(relative, 0.5), stats.Quantile(relative, 0.9)
 		if a.Name == "router" {
-			gap.Flips = flipped(here.Routes(), there.Routes(), rows, a.Layer, c)
+			for _, row := range rows {
+				at := (row*c.Layers + a.Layer) * c.TopK // in [row][layer][rank]
+				if !sameExperts(here.Routes()[at:][:c.TopK], there.Routes()[at:][:c.TopK], c.TopK) {
+					gap.Flips++
+				}
+			}
 		}
 		d.Operations = append(d.Operations, gap)
 	}
@@ -149,17 +154,6 @@ func RelativeDistance(x, y []float32) float64 {
 		return math.Sqrt(square)
 	}
 	return math.Sqrt(square / length)
-}
-
-// flipped counts the rows that go to other experts in a layer; routes are [row][layer][rank].
-func flipped(here, there []uint8, rows []int, layer int, c model.Config) (n int) {
-	for _, row := range rows {
-		at := (row*c.Layers + layer) * c.TopK
-		if !sameExperts(here[at:at+c.TopK], there[at:at+c.TopK], c.TopK) {
-			n++
-		}
-	}
-	return n
 }
 
 // Flips measures where the engines of a recipe send tokens, and what replay of the
