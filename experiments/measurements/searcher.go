@@ -57,7 +57,7 @@ type searcherRun struct {
 	risk              float64 // of every candidate: it spoils the answer
 	updates           int
 	rate              float64
-	scorer            *reward.Scorer // nil for the exact reward
+	scorer            *reward.Scorer
 	filter            searcherFilter
 	groups, responses int
 }
@@ -144,10 +144,6 @@ type searcherStep struct{ length, pass, candidates, checks, kl float64 }
 // train makes the run: GRPO on the reward's parts, and one step along the gradient per update.
 func (r *searcherRun) train(rng *rand.Rand) (last searcher, steps []searcherStep) {
 	s := r.first
-	scorer := r.scorer
-	if scorer == nil {
-		scorer = reward.NewScorer()
-	}
 	for u := range r.updates {
 		var grad searcher
 		b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0}}}
@@ -167,7 +163,7 @@ func (r *searcherRun) train(rng *rand.Rand) (last searcher, steps []searcherStep
 		}
 		steps = append(steps, now)
 		b.Mask = slices.Repeat([]bool{true}, b.Offsets[len(b.Offsets)-1])
-		claim.StopOn(scorer.Score(b, verdicts))
+		claim.StopOn(r.scorer.Score(b, verdicts))
 		keep := r.filter.kept(rng, answers)
 		for g := range r.groups {
 			rewards := b.Reward[g*r.responses : (g+1)*r.responses]
@@ -229,9 +225,9 @@ type searcherStart struct {
 	Stop   float64 `yaml:"stop checking"`
 }
 
-// run is the run of a start on prompts whose root is at candidate 1 to 10.
+// run is the run of a start on prompts whose root is at candidate 1 to 10, by the exact reward.
 func (s searcherStart) run(e *claim.Env) searcherRun {
-	r := searcherRun{easiest: 1, hardest: 10, updates: e.Pick(240, 120, 12), rate: 1, groups: 16, responses: 8}
+	r := searcherRun{easiest: 1, hardest: 10, updates: e.Pick(240, 120, 12), rate: 1, groups: 16, responses: 8, scorer: reward.NewScorer()}
 	for i := range r.first {
 		r.first[i] = s.GiveUp
 		if i >= searcherCandidates {
