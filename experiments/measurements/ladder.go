@@ -153,15 +153,11 @@ const (
 // heldOut is the loss of the rung's model on demonstrations that were not trained on.
 func (r rung) heldOut(p *model.Params, rng *rand.Rand) float64 {
 	t := r.prose()
-	b := &batch.Batch{}
-	b.Offsets = append(b.Offsets, 0)
+	b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0}}}
 	for range max(heldOutTokens/r.Size.Length, 1) {
 		prompt := task.Draw(t, rng)
 		b.Token = t.Demonstration(b.Token, prompt, rng)
 		b.Prompt, b.Offsets = append(b.Prompt, prompt.Tokens), append(b.Offsets, len(b.Token))
-	}
-	for range b.Token {
-		b.Mask = append(b.Mask, true)
 	}
 	measure.Score(b, p, measure.Scoring{Numerics: numerics("fp32")})
 	return -stats.Average(b.Old.Logp)
@@ -235,13 +231,11 @@ func (*equalLossLadder) Measure(e *claim.Env, o *claim.Observation) {
 	}{{lawRungs(), rung.Name}, {evenSteps(), evenName}} {
 		for _, r := range measured(e, part.rungs, 128, func(r rung) int { return r.Steps / 3 }) {
 			e.Report(part.name(r))
-			values := r.measureLaw(e)
-			o.Set(part.name(r), values...)
+			o.Set(part.name(r), r.measureLaw(e)...)
 		}
 	}
 	e.Report(routedName)
-	values := measureRouted(e)
-	o.Set(routedName, values...)
+	o.Set(routedName, measureRouted(e)...)
 }
 
 // measureRouted measures the routed base as it is trained, and with its logits raised.

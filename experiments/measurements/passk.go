@@ -44,10 +44,8 @@ func (m *passkEstimates) estimate(o *claim.Observation, name string, whole []pas
 	for _, k := range m.Attempts {
 		want := passk.Mean(whole, k)
 		var b, p, bMiss, pMiss []float64
-		for _, tallies := range few {
+		for i, tallies := range few {
 			b, p = append(b, passk.Fit(tallies).PassAt(k)), append(p, extrapolated(tallies, k))
-		}
-		for i := range b {
 			bMiss, pMiss = append(bMiss, math.Abs(b[i]-want)), append(pMiss, math.Abs(p[i]-want))
 		}
 		o.Append(name+" truth", want)

@@ -67,10 +67,9 @@ func (f modelFamily) axes() []axis {
 
 // coordinates are the logarithms of a size over the base's, axis by axis.
 func (f modelFamily) coordinates(s modelSize) []float64 {
-	origin := baseSize
 	var x []float64
 	for _, a := range f.axes() {
-		x = append(x, elementary.Log(float64(*a.of(&s))/float64(*a.of(&origin))))
+		x = append(x, elementary.Log(float64(*a.of(&s))/float64(*a.of(&baseSize))))
 	}
 	return x
 }
@@ -134,10 +133,9 @@ func (r rung) Name() string {
 
 // short names the sizes in which the rung differs from the base.
 func (r rung) short() string {
-	origin := baseSize
 	var parts []string
 	for _, a := range r.Family.axes() {
-		if n := *a.of(&r.Size); n != *a.of(&origin) {
+		if n := *a.of(&r.Size); n != *a.of(&baseSize) {
 			parts = append(parts, fmt.Sprintf("%s %d", a.name, n))
 		}
 	}

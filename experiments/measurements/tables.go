@@ -1,6 +1,7 @@
 package measurements
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -93,10 +94,7 @@ func (r *tableRun) train(rng *rand.Rand, a tableArm, rate float64) float64 {
 		rewards = append(rewards, p.New())
 	}
 	objective, pipeline, estimator, scorer := rec.Loss.New(), rec.Correction.Pipeline(), rec.Advantage.New(), reward.NewScorer(rewards...)
-	groups, cuts, updates := max(a.Prompts, 8), max(a.Minibatches, 1), a.Updates
-	if updates == 0 {
-		updates = 48
-	}
+	groups, cuts, updates := max(a.Prompts, 8), max(a.Minibatches, 1), cmp.Or(a.Updates, 48)
 	theta := r.first
 	history := [][tableSize]float64{theta}
 	var m, v [tableSize]float64
