@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
-	"iter"
 	"math"
 	"slices"
 	"strconv"
@@ -51,24 +50,19 @@ const mostBands = 4
 func (c *chart) banded() bool { return len(c.lines) <= mostBands }
 
 // values are the values of lines, seed by seed.
-func values(lines []figure.Series) iter.Seq[float64] {
-	return func(yield func(float64) bool) {
-		for _, a := range lines {
-			for _, s := range a.Curves() {
-				for _, y := range s.Y {
-					if !yield(y) {
-						return
-					}
-				}
-			}
+func values(lines []figure.Series) (all []float64) {
+	for _, a := range lines {
+		for _, s := range a.Curves() {
+			all = append(all, s.Y...)
 		}
 	}
+	return all
 }
 
 // nothing says in words why the y axis shows nothing of lines, or no more than a line at zero; it is empty for all others.
 func (c *chart) nothing(lines []figure.Series) string {
 	some, zero := false, true
-	for y := range values(lines) {
+	for _, y := range values(lines) {
 		switch {
 		case !finite(y):
 		case y > 0, y < 0 && !c.Y.Log:
@@ -157,7 +151,7 @@ func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 // notDrawn counts the values of the chart that its axes cannot show: those
 // that are not finite and, on a log axis, those at or below zero.
 func (c *chart) notDrawn() (notFinite, notPositive int) {
-	for y := range values(c.lines) {
+	for _, y := range values(c.lines) {
 		if !finite(y) {
 			notFinite++
 		} else if c.Y.Log && y <= 0 {
@@ -348,14 +342,10 @@ func (c *chart) armData(i int) (d armData, x []float64) {
 
 // stride is how many steps lie between two that the page draws.
 func (c *chart) stride() int {
-	n := 0
-	for range values(c.lines) {
-		n++
-	}
 	if c.Most == 0 {
 		return 1
 	}
-	return (n + c.Most - 1) / c.Most
+	return (len(values(c.lines)) + c.Most - 1) / c.Most
 }
 
 // on places the curve's values on xs, which contains its X; NaN elsewhere.

@@ -523,7 +523,7 @@ func chartOf(groups []RunGroup, metric string, terms []Term, arm func(g *RunGrou
 		c.Series = append(c.Series, arm)
 	}
 	low, high, least := math.Inf(1), math.Inf(-1), math.Inf(1) // of all, and above zero
-	for y := range values(c.Series) {
+	for _, y := range values(c.Series) {
 		if finite(y) {
 			low, high = min(low, y), max(high, y)
 			if y > 0 {

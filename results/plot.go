@@ -823,7 +823,6 @@ func (m multiples) aligned() ([]*chart, []key) {
 	for i := range m.Parts {
 		part := m.Parts[i] // its labels are changed
 		c := newChart(&part)
-		c.lines = slices.Clone(c.lines)
 		for j := range c.lines {
 			a := &c.lines[j]
 			slot, ok := slots[a.Name]
