@@ -507,12 +507,7 @@ func runningMeans(values []float64) []float64 {
 // evaluation makes no peak. Values that are not finite are left out; ok is
 // false if none is left.
 func PeakAndEnd(values []float64) (peak, final float64, ok bool) {
-	var list []float64
-	for _, v := range values {
-		if finite(v) {
-			list = append(list, v)
-		}
-	}
+	list := slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return !finite(v) })
 	peak = math.Inf(-1)
 	for _, mean := range runningMeans(list) {
 		peak, final = max(peak, mean), mean

@@ -195,15 +195,12 @@ func WestfallYoung(lists [][]float64) []float64 {
 			panic(fmt.Sprintf("stats: WestfallYoung of lists of %d and %d pairs", len(lists[0]), len(d)))
 		}
 		adjusted[k] = math.NaN()
-		length, sum := math.Sqrt(Dot(d, d)), 0.0
+		length := math.Sqrt(Dot(d, d))
 		if !(length > 0) || math.IsInf(length, 0) {
 			continue
 		}
 		units[k] = Each(d, func(v float64) float64 { return v / length })
-		for _, v := range units[k] {
-			sum += v
-		}
-		bounds[k] = math.Abs(sum) - 1e-12 // as far but for rounding
+		bounds[k] = math.Abs(Dot(units[k], ones(len(d)))) - 1e-12 // as far but for rounding
 		tested = append(tested, k)
 	}
 	if len(tested) == 0 {
