@@ -46,7 +46,6 @@ type Run struct {
 	sum    hash.Hash // and their SHA-256
 	last   int       // last step written, -1 before the first
 	buf    []byte    // one line, reused
-	names  []string  // the names checked last, reused
 }
 
 // Exists reports whether dir holds a run, finished or not.
@@ -174,14 +173,8 @@ func (r *Run) Step(step int, metrics []Metric) error {
 	if !follows(step, r.last) {
 		return fmt.Errorf("record: step %d after step %d: steps must follow one another", step, r.last)
 	}
-	if !slices.EqualFunc(metrics, r.names, func(m Metric, name string) bool { return m.Name == name }) {
-		if err := checkNames(metrics); err != nil {
-			return err
-		}
-		r.names = r.names[:0]
-		for i := range metrics {
-			r.names = append(r.names, metrics[i].Name)
-		}
+	if err := checkNames(metrics); err != nil {
+		return err
 	}
 	r.buf = AppendStep(r.buf[:0], step, metrics)
 	if _, err := r.file.Write(r.buf); err != nil {
