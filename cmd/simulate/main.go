@@ -124,19 +124,14 @@ func (a *app) watch() (unwatch func()) {
 		fmt.Fprintf(a.stderr, "simulate: stopping; running work has %v to finish; a second signal stops at once\n", orderlyEnd-patience)
 	}
 	a.signals.after = func(d time.Duration, f func()) { time.AfterFunc(d, f) }
-	incoming, done := make(chan os.Signal, 1), make(chan struct{})
-	signal.Notify(incoming, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		select {
-		case <-incoming:
-			signal.Stop(incoming)
-			a.signals.stop()
-		case <-done:
-		}
-	}()
+	signalled, release := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ignore := context.AfterFunc(signalled, func() {
+		release()
+		a.signals.stop()
+	})
 	return func() {
-		signal.Stop(incoming)
-		close(done)
+		ignore()
+		release()
 		a.signals.cancel()
 	}
 }
