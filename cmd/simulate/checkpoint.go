@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -157,7 +158,7 @@ type pretrained struct {
 	Loss    float64          `json:"loss"`
 	Sampled trainer.PassRate `json:"sampled"`
 	Greedy  trainer.PassRate `json:"greedy"`
-	Recipe  rawJSON          `json:"recipe"`
+	Recipe  json.RawMessage  `json:"recipe"`
 }
 
 // Run makes the checkpoint.

@@ -170,10 +170,7 @@ func (a *app) printDiagnosis(r diagnose.Report, out string) {
 	if out != "" {
 		fmt.Fprintf(&last, "Report: %s\n", filepath.Join(out, "report.html"))
 	}
-	width := tableWidth(a.stdout)
-	if width == 0 {
-		width = pageColumns
-	}
+	width := cmp.Or(tableWidth(a.stdout), pageColumns)
 	room, left := pageLines-1-height(text.String(), width)-height(last.String(), width), false
 	for _, print := range summary {
 		var part bytes.Buffer

@@ -215,10 +215,7 @@ func labHandler(files []lab.File, port int) http.Handler {
 			http.Error(w, "GET only", http.StatusMethodNotAllowed)
 			return
 		}
-		name := strings.TrimPrefix(r.URL.Path, "/")
-		if name == "" {
-			name = "index.html"
-		}
+		name := cmp.Or(strings.TrimPrefix(r.URL.Path, "/"), "index.html")
 		for _, f := range files {
 			if f.Name == name {
 				header.Set("Content-Type", kinds[path.Ext(name)])

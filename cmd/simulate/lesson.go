@@ -138,12 +138,8 @@ func (c *lessonCmd) draw(a *app, name string, panels []figure.Figure) error {
 	if c.Out == "" {
 		return nil
 	}
-	charts := &figure.Figure{Kind: figure.Multiples, PartColumns: 1}
-	for _, p := range panels {
-		if p.Kind == figure.Lines {
-			charts.Parts = append(charts.Parts, p)
-		}
-	}
+	charts := &figure.Figure{Kind: figure.Multiples, PartColumns: 1,
+		Parts: slices.DeleteFunc(slices.Clone(panels), func(p figure.Figure) bool { return p.Kind != figure.Lines })}
 	if len(charts.Parts) == 0 {
 		fmt.Fprintln(a.stderr, "simulate: note: this lesson has no curves to draw")
 		return nil

@@ -31,17 +31,17 @@ func TestJSON(t *testing.T) {
 	}
 	type document struct {
 		embedded
-		List  []inner        `json:"list"`
-		Empty []int          `json:"empty"`
-		None  *inner         `json:"none,omitempty"`
-		Some  *inner         `json:"some"`
-		Map   map[string]int `json:"map"`
-		Raw   rawJSON        `json:"raw"`
-		Off   int            `json:"-"`
+		List  []inner         `json:"list"`
+		Empty []int           `json:"empty"`
+		None  *inner          `json:"none,omitempty"`
+		Some  *inner          `json:"some"`
+		Map   map[string]int  `json:"map"`
+		Raw   json.RawMessage `json:"raw"`
+		Off   int             `json:"-"`
 		Plain bool
 		skip  int
 	}
-	doc := document{embedded{"a\"<b>"}, []inner{{1e-9}, {0.1}}, []int{}, nil, &inner{3}, map[string]int{"b": 1, "a": 2}, rawJSON(`{"z":[1,2]}`), 3, true, 4}
+	doc := document{embedded{"a\"<b>"}, []inner{{1e-9}, {0.1}}, []int{}, nil, &inner{3}, map[string]int{"b": 1, "a": 2}, json.RawMessage(`{"z":[1,2]}`), 3, true, 4}
 	want := must.Get(json.MarshalIndent(doc, "", "  "))(t)
 	got, err := record.Document(doc)
 	if err != nil || strings.TrimSpace(string(got)) != string(want) {

@@ -48,10 +48,7 @@ func (c *studyCmd) Run(a *app) error {
 		}
 		return r.Run(a)
 	case isHeadline:
-		h := headlineCmd{Seeds: c.Seeds, common: c.common}
-		if h.Seeds == 0 {
-			h.Seeds = 3
-		}
+		h := headlineCmd{Seeds: cmp.Or(c.Seeds, 3), common: c.common}
 		return h.Run(a)
 	}
 	return (&sweepRunCmd{Of: []string{c.Of}, Seeds: c.Seeds, Shard: c.Shard, DryRun: c.DryRun, tableFlags: tableFlags{Steps: true}, common: c.common, preview: c.Short}).Run(a)

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -30,18 +31,12 @@ type trainCmd struct {
 }
 
 type trained struct {
-	Dir     string         `json:"dir"`
-	Report  string         `json:"report"`
-	Digest  string         `json:"digest"`
-	Summary record.Summary `json:"summary"`
-	Recipe  rawJSON        `json:"recipe"`
+	Dir     string          `json:"dir"`
+	Report  string          `json:"report"`
+	Digest  string          `json:"digest"`
+	Summary record.Summary  `json:"summary"`
+	Recipe  json.RawMessage `json:"recipe"`
 }
-
-// rawJSON is JSON already.
-type rawJSON []byte
-
-// MarshalJSON returns it as it is.
-func (r rawJSON) MarshalJSON() ([]byte, error) { return r, nil }
 
 func (c *trainCmd) Run(a *app) error {
 	config, err := c.readConfig(a)

@@ -206,9 +206,7 @@ func (w *watcher) tell(path, unit string, began func() (int, []diagnose.Alarm)) 
 	at, fired := began()
 	for _, alarm := range fired {
 		w.alarms++
-		if w.first == "" {
-			w.first = fmt.Sprintf("%s %d", unit, at)
-		}
+		w.first = cmp.Or(w.first, fmt.Sprintf("%s %d", unit, at))
 		fmt.Fprintf(w.stdout, "%s %d: %s (now %s, %s; %s). Simulated runs: it fired before %s of the collapses; false alarms: %s in 1,000 updates of runs that did not collapse, in %s of these runs.\n", unit, at, alarm.Rule,
 			figure.FormatNumber(alarm.Value, 3), alarm.Source, path, figure.Percent(*alarm.Detection, 0).Text, figure.FormatNumber(alarm.Rates.FalseAlarms, 2), figure.Percent(alarm.Rates.FlaggedRuns, 0).Text)
 	}

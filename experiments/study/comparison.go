@@ -182,12 +182,7 @@ func firstRanks(list []comparison, most int) []comparison {
 		}
 	}
 	ranks := max(most/levels-1, 1) // the baseline may take another row
-	var first []comparison
-	for _, c := range list {
-		if c.Rank <= ranks || c.Value == c.Baseline {
-			first = append(first, c)
-		}
-	}
+	first := slices.DeleteFunc(slices.Clone(list), func(c comparison) bool { return c.Rank > ranks && c.Value != c.Baseline })
 	return first[:min(len(first), most)]
 }
 

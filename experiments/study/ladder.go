@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -38,15 +39,8 @@ const rateFactor = "rate"
 // fill sets what was left out, and says what is wrong; empty where nothing is.
 func (l *Ladder) fill() string {
 	const reach = 16 // the pilot's limits, with and without corrections, lie within it
-	if l.Find == "" {
-		l.Find = findLevel
-	}
-	if l.Lowest == 0 {
-		l.Lowest = l.From / reach
-	}
-	if l.Highest == 0 {
-		l.Highest = l.From * reach
-	}
+	l.Find = cmp.Or(l.Find, findLevel)
+	l.Lowest, l.Highest = cmp.Or(l.Lowest, l.From/reach), cmp.Or(l.Highest, l.From*reach)
 	switch {
 	case !(l.From > 0 && l.Lowest > 0 && l.Lowest <= l.From && l.From <= l.Highest) || math.IsInf(l.Highest, 1):
 		return "a ladder of learning rates needs 0 < lowest <= from <= highest, such as {from: 5e-4}"

@@ -155,12 +155,6 @@ func finals(rows []*Row) (list []float64) {
 	return list
 }
 
-// pairs are the last pass rates of an arm at one rate and of another at one of its own, by the models that both have.
-func pairs(a, b []*Row) (x, y []float64) {
-	list := shared(a, b)
-	return list[0], list[1]
-}
-
 // shared are the last pass rates of arms by the models that all of them have.
 func shared(arms ...[]*Row) (list [][]float64) {
 	list = make([][]float64, len(arms))
@@ -251,7 +245,8 @@ func (d *Folder) onFresh(a, none *ladderArm, judged *stability.Arm) *stability.F
 	if judged.GainNone.N > 0 && len(y.rungs) > 0 {
 		i, k := x.at(own.rates[own.levelAt()], d.Ladder), y.at(base.rates[base.levelAt()], d.Ladder)
 		if i >= 0 && k >= 0 {
-			f.GainNone = meanOf(stats.TShares(pairs(x.rungs[i], y.rungs[k])))
+			both := shared(x.rungs[i], y.rungs[k])
+			f.GainNone = meanOf(stats.TShares(both[0], both[1]))
 		}
 	}
 	if g := judged.GainNone; f.GainNone.N > 0 && g.N > 1 && g.Low*g.High > 0 {
@@ -265,8 +260,8 @@ func (d *Folder) against(a, b *ladderArm) (ratio stability.Range, gain stability
 	if a, b = d.sides(a, b); len(a.rungs) == 0 || len(b.rungs) == 0 || a.label == b.label {
 		return ratio, gain
 	}
-	x, y := pairs(a.rungs[a.levelAt()], b.rungs[b.levelAt()])
-	return rangeOf(stats.LimitRatio(a.trials(), b.trials())), meanOf(stats.TShares(x, y))
+	both := shared(a.rungs[a.levelAt()], b.rungs[b.levelAt()])
+	return rangeOf(stats.LimitRatio(a.trials(), b.trials())), meanOf(stats.TShares(both[0], both[1]))
 }
 
 func rangeOf(l stats.Limit) stability.Range {

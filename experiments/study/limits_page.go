@@ -181,10 +181,7 @@ func limitFigure(s *stability.Study) *figure.Figure {
 		for _, stressor := range c.Labels {
 			at, low, high := math.NaN(), math.NaN(), math.NaN()
 			if a := s.Arm(stressor, method); a != nil {
-				at, low, high = float64(a.Limit.From), float64(a.Limit.Low), float64(a.Limit.High)
-				if at == 0 {
-					at = float64(a.Limit.To)
-				}
+				at, low, high = float64(cmp.Or(a.Limit.From, a.Limit.To)), float64(a.Limit.Low), float64(a.Limit.High)
 				top := a.Rates[len(a.Rates)-1].Rate
 				low, high = max(low, a.Rates[0].Rate), min(high, top)
 				if math.IsInf(at, 1) {

@@ -131,10 +131,7 @@ func OverLadder(c claim.Claim) (list []Laddered) {
 // laddered is what a study says; nil is one that is not published.
 func laddered(of claim.Ladder, s *stability.Study) Laddered {
 	l, found := Laddered{Ladder: of}, []string(nil)
-	if s == nil {
-		s = new(stability.Study)
-	}
-	for _, k := range s.Checks {
+	for _, k := range cmp.Or(s, new(stability.Study)).Checks {
 		if k.Name != l.Check || l.Arm != "" && k.Arm != l.Arm {
 			continue
 		}

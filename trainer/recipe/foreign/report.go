@@ -70,12 +70,7 @@ func (f *framework) report(v *values, c *Config) {
 func (c *Config) Table() string {
 	var b strings.Builder
 	for _, fate := range []Fate{Taken, NotTaken, NoEffect} {
-		var of []Setting
-		for _, s := range c.Settings {
-			if s.Fate == fate {
-				of = append(of, s)
-			}
-		}
+		of := slices.DeleteFunc(slices.Clone(c.Settings), func(s Setting) bool { return s.Fate != fate })
 		if len(of) == 0 {
 			continue
 		}
@@ -114,10 +109,6 @@ func (c *Config) group(b *strings.Builder, list []Setting, why string, valued bo
 		by[parent] = append(by[parent], s.Key[i+1:])
 	}
 	for _, parent := range parents {
-		if parent == "" {
-			fmt.Fprintf(b, "    %s\n", strings.Join(by[parent], ", "))
-			continue
-		}
-		fmt.Fprintf(b, "    %s: %s\n", parent, strings.Join(by[parent], ", "))
+		fmt.Fprintf(b, "    %s\n", strings.TrimPrefix(parent+": "+strings.Join(by[parent], ", "), ": "))
 	}
 }

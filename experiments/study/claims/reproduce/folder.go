@@ -75,9 +75,7 @@ func (f *folder) keepPlan(recipes []string) error {
 	if err != nil {
 		return err
 	}
-	if x == nil {
-		x = new(study.Index)
-	}
+	x = cmp.Or(x, new(study.Index))
 	x.Name, x.Version = f.claim.ID, f.claim.Version
 	x.Arms = slices.DeleteFunc(x.Arms, func(a study.Arm) bool { return path.Dir(a.Name) == f.size })
 	for i, text := range recipes {
