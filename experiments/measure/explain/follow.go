@@ -72,7 +72,13 @@ func Follow(ctx context.Context, r recipe.Recipe, q Request) (*record.Update, er
 	after = slices.Insert(after, 0, b.Old.Logp)
 	u := &record.Update{Seed: r.Seed, Step: q.Step, Rollout: r.Rollout.Numerics.Name, Learner: r.Learner.Numerics.Name,
 		Updates: len(after) - 1, Caps: []float64{1, 1.5, 2, 3, 5}}
-	return u, newFollower(u, b, after, r.Loss.New()).fill(s.Vocab(), q.Tokens)
+	f := &follower{Update: u, batch: b, after: after, clip: *method.New[loss.PPOClip]()}
+	if own, ok := r.Loss.New().(*loss.PPOClip); ok {
+		f.clip = *own
+	}
+	f.clip.Aggregation = loss.Aggregation{Mode: "token-sum"} // each token's own part
+	u.Low, u.High = 1-f.clip.EpsLow, 1+f.clip.EpsHigh
+	return u, f.fill(s.Vocab(), q.Tokens)
 }
 
 // follower fills an Update from the batch of a step.
@@ -81,16 +87,6 @@ type follower struct {
 	batch *batch.Batch
 	after [][]float64
 	clip  loss.PPOClip
-}
-
-func newFollower(u *record.Update, b *batch.Batch, after [][]float64, l loss.Loss) *follower {
-	f := &follower{Update: u, batch: b, after: after, clip: *method.New[loss.PPOClip]()}
-	if own, ok := l.(*loss.PPOClip); ok {
-		f.clip = *own
-	}
-	f.clip.Aggregation = loss.Aggregation{Mode: "token-sum"} // each token's own part
-	u.Low, u.High = 1-f.clip.EpsLow, 1+f.clip.EpsHigh
-	return f
 }
 
 func (f *follower) fill(vocab []string, tokens int) error {
