@@ -209,12 +209,16 @@ var ladderMetrics = []*gapMetric{metricKL, metricK3, metricSequence, metricTail,
 	lawOther, lawOrder, trainedOrder, trainedOther, lawFP16}
 
 func metricNamed(name string) *gapMetric {
-	for _, m := range ladderMetrics {
-		if m.Name == name {
-			return m
-		}
+	return meant(ladderMetrics, "metric "+name, func(m *gapMetric) bool { return m.Name == name })
+}
+
+// meant is the first entry that is meant; claims name no others.
+func meant[T any](list []T, what string, is func(T) bool) T {
+	i := slices.IndexFunc(list, is)
+	if i < 0 {
+		panic("measurements: there is no " + what)
 	}
-	panic("measurements: no metric " + name)
+	return list[i]
 }
 
 // values of a rung, one per replication that has a model of it.
@@ -239,10 +243,7 @@ func (m *gapMetric) logs(r rung, runs []*claim.Observation) []float64 {
 	if len(y) == 0 {
 		return nil
 	}
-	mean, least := stats.Average(y), y[0]
-	for _, v := range y {
-		least = min(least, v)
-	}
+	mean, least := stats.Average(y), slices.Min(y)
 	if m.pooled && mean*stats.Average((&gapMetric{entry: tokenCount}).values(r, runs))*float64(len(y)) < leastEvents || !(mean > 0) {
 		return nil
 	}
@@ -318,12 +319,7 @@ var publishedFigures = []publishedFigure{
 
 // publishedFigureOf is the published figure of a metric and a model; the metrics of the ladder of equal loss are KLs, too.
 func publishedFigureOf(metric, model string) publishedFigure {
-	for _, p := range publishedFigures {
-		if p.Metric.Name == metric && p.Model == model {
-			return p
-		}
-	}
-	panic(fmt.Sprintf("measurements: no published %s of %s", metric, model))
+	return meant(publishedFigures, "published "+metric+" of "+model, func(p publishedFigure) bool { return p.Metric.Name == metric && p.Model == model })
 }
 
 // What a fit has to be before its word at the published size counts. They were
@@ -605,12 +601,9 @@ func comesNearPublished(j *claim.Judge, level judge.Level, name string, texts []
 
 // densePublished is the figure that a metric of the ladder of equal loss is compared with: the first KL of the model, in its format.
 func densePublished(m *gapMetric, model string) publishedFigure {
-	for _, p := range publishedFigures {
-		if p.Model == model && p.Family == denseFamily && (p.Metric == metricSequenceFP16) == (m == lawFP16) {
-			return p
-		}
-	}
-	panic("measurements: no published KL of " + model)
+	return meant(publishedFigures, "published KL of "+model, func(p publishedFigure) bool {
+		return p.Model == model && p.Family == denseFamily && (p.Metric == metricSequenceFP16) == (m == lawFP16)
+	})
 }
 
 // comesNear is what becomes of a prediction over a figure that has to lie within a factor.
