@@ -74,8 +74,6 @@ func (c Step) forward(n engine.Numerics) work {
 	return work{float64(prompts*prompt) + float64(responses*response), responses * (prompt + response)}
 }
 
-func (c Step) tokens(each int) float64 { return float64(c.Batch) * float64(each) }
-
 // add takes the times of a phase up, one per step. Rates are over all steps
 // together.
 func (b *Result) add(phase string, times []moment, tokens float64, w work) {

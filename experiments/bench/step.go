@@ -81,14 +81,14 @@ func (c Step) Measure(threads int, clocks Clocks, peak Memory, done func()) Resu
 	}
 	d := Result{Params: config.Params(), Group: c.Group, Threads: threads, Rollout: c.Rollout.Name, Learner: c.Learner.Name, PeakBytes: peak(),
 		RooflineGFlops: most.large.best(), GemmGFlops: most.large[0].best, Gemm64GFlops: most.small.best(), PeakGFlops: most.peak}
-	d.add("generate", gen, c.tokens(c.Gen), c.forward(c.Rollout))
-	d.add("score", score, c.tokens(c.Prompt+c.Gen), c.forward(c.Learner))
+	d.add("generate", gen, float64(c.Batch*c.Gen), c.forward(c.Rollout))
+	d.add("score", score, float64(c.Batch*(c.Prompt+c.Gen)), c.forward(c.Learner))
 	// The gradients by inputs and by weights are as many products each. The forward
 	// pass of training is the one that scored.
 	back := c.forward(c.Learner)
 	back.computed, back.unshared = 2*back.computed, 2*back.unshared
 	back.unshared *= 1.5
-	d.add("train", train, c.tokens(c.Prompt+c.Gen), back)
+	d.add("train", train, float64(c.Batch*(c.Prompt+c.Gen)), back)
 	return d
 }
 

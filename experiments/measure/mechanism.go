@@ -67,13 +67,8 @@ func mechanismsOf(r recipe.Recipe, pair Pair) []mechanism {
 	}
 	list = joinProjections(list, pair)
 	if roll, learn := pair.Rollout.Reduction.BatchVariant, pair.Learner.Reduction.BatchVariant; roll || learn {
-		words := func(variant bool) string {
-			if variant {
-				return "batch_variant"
-			}
-			return "batch-invariant"
-		}
-		list = append(list, mechanism{batchingName, words(roll) + ", as decoded", words(learn) + ", as scored",
+		words := map[bool]string{true: "batch_variant", false: "batch-invariant"}
+		list = append(list, mechanism{batchingName, words[roll] + ", as decoded", words[learn] + ", as scored",
 			func(d, f *engine.Numerics) { d.Reduction.BatchVariant = f.Reduction.BatchVariant }})
 	}
 	add := func(differ bool, name, rollout, learner string) {
