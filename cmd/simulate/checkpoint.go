@@ -84,11 +84,10 @@ func (c *checkpointExportCmd) Run(a *app) error {
 			return bad("--outliers: %g is not a power of two from 1 to 2^20", c.Outliers)
 		}
 		ck.Params.AddOutliers(model.OutlierChannels(ck.Params.Config.DModel), c.Outliers)
-		ck.Notes = maps.Clone(ck.Notes)
-		if ck.Notes == nil {
-			ck.Notes = map[string]string{}
-		}
-		ck.Notes["outliers"] = fmt.Sprint(c.Outliers)
+		notes := map[string]string{}
+		maps.Copy(notes, ck.Notes)
+		notes["outliers"] = fmt.Sprint(c.Outliers)
+		ck.Notes = notes
 	}
 	files, err := c.files(ck)
 	if err != nil {

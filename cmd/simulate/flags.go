@@ -287,10 +287,8 @@ func withSuggestion(err error, model *kong.Application, args []string) error {
 // unknownCommand is the error for a word that names none of a node's commands.
 func unknownCommand(word string, parent *kong.Node) error {
 	var names []string
-	for _, command := range parent.Children {
-		if !command.Hidden {
-			names = append(names, command.Name)
-		}
+	for _, command := range commandWords(parent) {
+		names = append(names, command.word)
 	}
 	if near := method.Nearest(word, names); near != "" {
 		return bad("unknown command %q: did you mean %q?", word, near)

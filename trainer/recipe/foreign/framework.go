@@ -414,10 +414,8 @@ func close(key, other string) bool {
 // misspeltSection reports whether a part of a path is a section but for a letter or two.
 func (f *framework) misspeltSection(s source.Setting) bool {
 	for part := range strings.SplitSeq(s.Path, ".") {
-		for _, in := range f.sections {
-			if len(in.name) >= 8 && close(part, in.name) {
-				return true
-			}
+		if slices.ContainsFunc(f.sections, func(in section) bool { return len(in.name) >= 8 && close(part, in.name) }) {
+			return true
 		}
 	}
 	return false

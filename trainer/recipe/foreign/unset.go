@@ -23,14 +23,14 @@ func (f *framework) fillUnset(v *values, c *Config) {
 	for _, line := range f.unset {
 		field, value, ok := strings.Cut(line, "=")
 		switch {
-		case !ok || stated[field]:
-		case field == "loss" && c.Loss == "":
+		case !ok || stated[field] || field == "loss" && c.Loss != "":
+			continue
+		case field == "loss":
 			c.Loss = value
-			filled = append(filled, line)
-		case field != "loss":
+		default:
 			c.take(field, value)
-			filled = append(filled, line)
 		}
+		filled = append(filled, line)
 	}
 	if len(filled) > 0 {
 		c.note("not stated, set to the defaults of %s: %s", f.name, strings.Join(filled, ", "))

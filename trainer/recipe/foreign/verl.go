@@ -3,6 +3,7 @@ package foreign
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -81,30 +82,24 @@ func readVerl(v *values, c *Config) {
 // verlOlder are the masks of 2025: a level and one threshold for each side of the ratio.
 // verl-recipe rep_exp/config/algorithm/rollout_correction.yaml.
 func verlOlder(v *values, config *correction.VerlConfig) []correction.Masking {
-	switch config.RS {
-	case "token", "sequence", "geometric":
-	default:
+	level := config.RS
+	if !slices.Contains([]string{"token", "sequence", "geometric"}, level) {
 		if v.has("rollout_rs_threshold_lower") {
 			v.text("rollout_rs_threshold_lower", "")
 			v.leave("rollout_rs_threshold_lower", "rollout_rs names no level that it bounds")
 		}
 		return nil
 	}
-	level := config.RS
 	config.RS, config.RSThreshold = "", ""
 	high := v.number("rollout_rs_threshold", v.number("rollout_is_threshold", 2))
-	return []correction.Masking{bandAt(level, v.number("rollout_rs_threshold_lower", 1/high), high)}
-}
-
-// bandAt is a test of the ratio at a level.
-func bandAt(level string, low, high float64) correction.Masking {
+	low := v.number("rollout_rs_threshold_lower", 1/high)
 	switch level {
 	case "token":
-		return &correction.TokenMask{Low: low, High: high}
+		return []correction.Masking{&correction.TokenMask{Low: low, High: high}}
 	case "sequence":
-		return &correction.SequenceMask{Low: low, High: high}
+		return []correction.Masking{&correction.SequenceMask{Low: low, High: high}}
 	}
-	return &correction.Geometric{Low: low, High: high}
+	return []correction.Masking{&correction.Geometric{Low: low, High: high}}
 }
 
 func writeVerl(w *writing) {

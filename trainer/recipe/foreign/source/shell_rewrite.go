@@ -105,9 +105,9 @@ func command(name string, words ...any) *syntax.Stmt {
 	return &syntax.Stmt{Cmd: c}
 }
 
-// choose is a condition that is asked where one of the words is undecided, else what it says itself.
-func (r *rewriter) choose(words []*syntax.Word, otherwise *syntax.Stmt) *syntax.IfClause {
-	return &syntax.IfClause{Cond: []*syntax.Stmt{command(own+"open", words)}, Then: []*syntax.Stmt{command(own+"ask", r.id())},
+// choose is one statement where one of the words is undecided, and else another.
+func choose(words []*syntax.Word, open, otherwise *syntax.Stmt) *syntax.IfClause {
+	return &syntax.IfClause{Cond: []*syntax.Stmt{command(own+"open", words)}, Then: []*syntax.Stmt{open},
 		Else: &syntax.IfClause{Then: []*syntax.Stmt{otherwise}}}
 }
 
@@ -205,7 +205,7 @@ func (r *rewriter) stmt(s *syntax.Stmt, nested bool) {
 	case *syntax.ArithmCmd:
 		words := r.read(x.X)
 		r.words(x.X, false)
-		s.Cmd = r.choose(words, &syntax.Stmt{Cmd: x})
+		s.Cmd = choose(words, command(own+"ask", r.id()), &syntax.Stmt{Cmd: x})
 	case *syntax.LetClause:
 		for _, e := range x.Exprs {
 			r.words(e, false)
@@ -345,7 +345,8 @@ func (r *rewriter) test(x syntax.TestExpr, mark bool) *syntax.Stmt {
 			return command(own+"ask", r.id())
 		}
 	}
-	return &syntax.Stmt{Cmd: r.choose(r.words(x, mark), &syntax.Stmt{Cmd: &syntax.TestClause{X: x}})}
+	words := r.words(x, mark)
+	return &syntax.Stmt{Cmd: choose(words, command(own+"ask", r.id()), &syntax.Stmt{Cmd: &syntax.TestClause{X: x}})}
 }
 
 // word rewrites a word; mark says that a variable which is not set is undecided there, and not empty.
@@ -380,9 +381,8 @@ func (r *rewriter) parts(list []syntax.WordPart, mark bool) {
 				text.Reset()
 			}
 			r.words(x.X, false)
-			list[i] = &syntax.CmdSubst{Stmts: []*syntax.Stmt{{Cmd: &syntax.IfClause{
-				Cond: []*syntax.Stmt{command(own+"open", words)}, Then: []*syntax.Stmt{command("echo", undecided(text.String()))},
-				Else: &syntax.IfClause{Then: []*syntax.Stmt{command("echo", quoted(x))}}}}}}
+			shown := choose(words, command("echo", undecided(text.String())), command("echo", quoted(x)))
+			list[i] = &syntax.CmdSubst{Stmts: []*syntax.Stmt{{Cmd: shown}}}
 		case *syntax.ParamExp:
 			list[i] = r.param(x, mark)
 		}
