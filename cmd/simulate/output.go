@@ -75,8 +75,7 @@ type meter struct {
 
 // meter returns the progress display of a command.
 func (a *app) meter(quiet bool, label, unit string, total int) *meter {
-	label = oneLine(label)
-	m := &meter{w: a.stderr, label: label, unit: unit, total: total, quiet: quiet, printed: time.Now()}
+	m := &meter{w: a.stderr, label: oneLine(label), unit: unit, total: total, quiet: quiet, printed: time.Now()}
 	if width := func() int { return terminalWidth(a.stderr) }; !quiet && width() > 0 {
 		m.draw(unchecked(a.stderr), 100*time.Millisecond, width)
 	}

@@ -75,8 +75,7 @@ func (a *app) runStudy(s studyRun) error {
 	err = grid.Run(a.ctx, o)
 	m.close()
 	err = cmp.Or(err, end())
-	var failed study.FailedTasks
-	if err != nil && !errors.As(err, &failed) {
+	if err != nil && !errors.As(err, new(study.FailedTasks)) {
 		return resumable(err, o.Dir)
 	}
 	if o.Shard.Count > 0 {
@@ -151,9 +150,7 @@ func (a *app) showStudy(done *study.Folder, dir, out, maker string, asJSON bool)
 
 // sweepFault makes an error about a plan one about the input.
 func sweepFault(err error) error {
-	var faults recipe.Faults
-	var folder *record.FolderError
-	if errors.As(err, &faults) || errors.As(err, &folder) {
+	if errors.As(err, new(recipe.Faults)) || errors.As(err, new(*record.FolderError)) {
 		return err
 	}
 	return badInput{err}

@@ -150,8 +150,7 @@ func (w Work) Do(ctx context.Context, tasks []Task) error {
 			c.begin(i)
 			if err := t.do(ctx, d); err != nil {
 				err = fmt.Errorf("%s: %w", t.Name, err)
-				var folder *record.FolderError
-				if !w.GoOn || ctx.Err() != nil || errors.As(err, &folder) {
+				if !w.GoOn || ctx.Err() != nil || errors.As(err, new(*record.FolderError)) {
 					return err
 				}
 				c.mu.Lock()

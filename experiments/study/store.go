@@ -125,8 +125,7 @@ func (s *Store) runDir(key string) string { return filepath.Join(s.Dir, runsFold
 
 // storage is an error of the operating system about a file of the folder.
 func storage(path string, err error) error {
-	var known *record.FolderError
-	if errors.As(err, &known) {
+	if errors.As(err, new(*record.FolderError)) {
 		return err
 	}
 	var p *fs.PathError
