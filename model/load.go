@@ -150,8 +150,7 @@ func readFile(fsys fs.FS, name string, limit int64) ([]byte, error) {
 // reason drops the path from an error of the file system: the caller names the
 // file as the user knows it.
 func reason(err error) error {
-	var pathError *fs.PathError
-	if errors.As(err, &pathError) {
+	if pathError, ok := errors.AsType[*fs.PathError](err); ok {
 		return pathError.Err
 	}
 	return err

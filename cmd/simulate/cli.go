@@ -166,8 +166,7 @@ func loadChanged(nameOrPath string, changes []recipe.Change) (recipe.Recipe, err
 	if err == nil {
 		err = trainer.Check(resolved)
 	}
-	var faults recipe.Faults
-	if errors.As(err, &faults) {
+	if faults, ok := errors.AsType[recipe.Faults](err); ok {
 		for i, f := range faults {
 			faults[i] = at(f.Path, f.Problem)
 		}

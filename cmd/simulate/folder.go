@@ -103,8 +103,7 @@ func commandsOf(maker string) string {
 
 // unusable is an error of the operating system about a folder, in one line.
 func unusable(dir string, err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		err = path.Err
 	}
 	return bad("%s: %w: choose another folder", dir, err)

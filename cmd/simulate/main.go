@@ -67,8 +67,7 @@ func (w *checkedWriter) document(p []byte) { _, _ = w.put(p, escape(string(p))) 
 
 func (w *checkedWriter) put(p []byte, text string) (int, error) {
 	_, err := io.WriteString(w.Writer, text)
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		err = path.Err
 	}
 	w.err = cmp.Or(w.err, err)

@@ -138,8 +138,7 @@ func readPlan(file string) (*study.Plan, error) {
 	if _, fault := recipe.Load(file); fault == nil {
 		return nil, bad("%s is a recipe: name the fields to vary, with --sweep or in a file with base: %[1]s", file)
 	}
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		err = bad("%s: %w: give the file of a sweep, or a shipped study: %s", file, path.Err, strings.Join(studies.Names(), ", "))
 	}
 	return nil, err

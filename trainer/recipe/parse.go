@@ -152,8 +152,7 @@ func findText(nameOrPath string) (file string, text []byte, err error) {
 
 // reason strips the operation and the path from an error of the operating system.
 func reason(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
 	}
 	return err

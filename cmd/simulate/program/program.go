@@ -127,8 +127,7 @@ func goOutput(ctx context.Context, goTool, root string, args ...string) (string,
 	command.Dir = root
 	command.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "GOWASM=", "CGO_ENABLED=0", "GOFLAGS=", "GOEXPERIMENT=")
 	out, err := command.Output()
-	var status *exec.ExitError
-	if errors.As(err, &status) {
+	if status, ok := errors.AsType[*exec.ExitError](err); ok {
 		said := strings.TrimSpace(string(status.Stderr))
 		if head, rest, more := strings.Cut(said, "\n"); more && strings.HasPrefix(head, "# ") { // the package's name
 			said = rest
