@@ -233,14 +233,14 @@ func (p *Pass) route(k *worker, layer int, s *layerState, from, to int) {
 	rows, d, top := to-from, c.DModel, c.TopK
 	logits, routes := p.routing(k, layer)
 	kernel.Linear(logits, k.in.normed[:rows*d], nil, &p.weights.layers[layer].router, rows, p.num.router, &k.scratch)
-	gates, bias := s.gates[from*top:to*top], p.weights.layers[layer].routerBias
+	gates := s.gates[from*top : to*top]
 	if replay := p.options.Replay; replay == nil {
-		p.gate.Select(routes, gates, logits, bias, rows)
+		p.chooseExperts(k, layer, routes, gates, logits)
 	} else {
 		for r := range rows {
 			copy(routes[r*top:(r+1)*top], replay[((k.rowFrom+r)*c.Layers+layer)*top:])
 		}
-		p.gate.Fill(routes, gates, logits, bias, rows)
+		p.gate.Fill(routes, gates, logits, p.weights.layers[layer].routerBias, rows)
 	}
 	round(p.num.activations, gates)
 	if p.options.Gates != nil {

@@ -35,6 +35,10 @@ type Options struct {
 	KeepGates bool
 	// KeepRouter keeps the logits of the routers for Pass.Router.
 	KeepRouter bool
+	// Predictor shifts the logits by which the routers rank their experts, where none
+	// are replayed, and not their gates. The pass then keeps what the routers read for
+	// Pass.RouterInputs. nil shifts nothing.
+	Predictor *Predictor
 	// Cache receives and supplies keys and values; nil keeps them for the pass
 	// alone, and every sequence then starts at position 0.
 	Cache *Cache
@@ -104,6 +108,7 @@ type Pass struct {
 	routes  []uint8       // [rows][layer][rank] experts visited
 	gates   []float32     // [rows][layer][rank] and their gates, if they are kept
 	router  []float32     // [rows][layer][expert] logits of the routers, if they are kept
+	read    []float32     // [rows][layer][d] and their inputs, if there is a predictor
 	head    headState
 	// of sparse attention: what the rows attend to, and what of that is replayed
 	choice   Retention

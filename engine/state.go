@@ -20,6 +20,7 @@ type worker struct {
 	projected []float32 // output of a row-parallel projection
 	// of unmerged adapters: [rows, rank], and their outputs, adapter by adapter
 	hidden, products []float32
+	ranked           []float32 // [rows, experts] router logits that a predictor has shifted
 	// keys and values that one row still holds, under a retention
 	kept kernel.KV
 	// of sparse attention: the index's keys of a sequence, and a row's scores
@@ -85,6 +86,9 @@ func (p *Pass) grow() {
 	}
 	if p.options.KeepRouter {
 		p.router = grown(p.router, p.rows*c.Layers*c.Experts)
+	}
+	if p.options.Predictor != nil {
+		p.read = grown(p.read, p.rows*c.Layers*c.DModel)
 	}
 	if p.options.Save {
 		p.growStreams()
@@ -166,6 +170,9 @@ func (p *Pass) growWorker(k *worker, rows, longest int) {
 	if !p.options.Save {
 		k.embed = grown(k.embed, rows*c.DModel)
 		p.growStream(&k.stream, rows)
+	}
+	if p.options.Predictor != nil {
+		k.ranked = grown(k.ranked, rows*c.Experts)
 	}
 	p.growInputs(&k.in, rows)
 	k.projected = grown(k.projected, rows*c.DModel)

@@ -45,6 +45,9 @@ func (s *Session) update(step, number int, mini *batch.Batch) error {
 	if s.perturbed != nil {
 		o.Perturb = s.perturbation(number)
 	}
+	if w := s.predictor; w != nil && number%r.Learner.Updates() > 0 {
+		o.Predictor, o.Predicted = w.RoutePredictor, w.tokensOf(s)
+	}
 	report, err := s.learner.Gradient(&mini.Now, &mini.Sampled, &s.minimised, o)
 	if err != nil {
 		return err

@@ -72,3 +72,36 @@ func TestRecordedGatesOfR2(t *testing.T) {
 		}
 	})
 }
+
+// TestPr2 has the bits of r2 until its predictor has learned something, others after; it
+// logs what the predictor comes to, and a session that spreads goes on with its memory.
+func TestPr2(t *testing.T) {
+	for _, updates := range []string{"learner.minibatches=2", "learner.epochs=2"} {
+		run := func(routing string, spreadAfter int) (theta [][]float32, s *Session) {
+			s = sessionOf(t, Options{}, "rollout.numerics=bf16", "routing="+routing, updates, "steps=3")
+			steps(t, s, 3, func(step int) {
+				theta = append(theta, slices.Clone(s.learner.Params().Theta))
+				if step == spreadAfter {
+					if err := s.spread(2); err != nil {
+						t.Fatal(err)
+					}
+				}
+			})
+			return theta, s
+		}
+		pr2 := "{replay: pr2, predictor: {lr: 0.1}}"
+		base, _ := run("{replay: r2}", -1)
+		theta, s := run(pr2, -1)
+		if !slices.Equal(theta[0], base[0]) || slices.Equal(theta[2], base[2]) {
+			t.Errorf("%s: the first step is that of r2: %t, the third: %t", updates, slices.Equal(theta[0], base[0]), slices.Equal(theta[2], base[2]))
+		}
+		for _, name := range []string{"routes/predictor_loss", "routes/predictor_loss_without", "routes/predicted_overlap", "routes/recorded_overlap"} {
+			if s.figure(t, name) <= 0 {
+				t.Errorf("%s: no %s", updates, name)
+			}
+		}
+		if again, _ := run(pr2, 1); !slices.Equal(again[2], theta[2]) {
+			t.Errorf("%s: a session that spreads trains otherwise", updates)
+		}
+	}
+}

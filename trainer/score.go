@@ -17,7 +17,10 @@ import (
 func (s *Session) score() error {
 	o := s.scoring()
 	o.Distributions, o.SumSquares, o.Router = true, true, s.columns.router
-	if s.policy.Replay == learner.ReplayOld {
+	if s.predictor != nil {
+		o.Predictor = s.predictor.RoutePredictor
+	}
+	if s.policy.Replay.OfOld() {
 		// The routes this pass records, and their gates, are the ones replayed later.
 		o.KeepGates = s.policy.Gates == learner.RecordedGates
 	}
@@ -37,7 +40,7 @@ func (s *Session) score() error {
 // there are routes of its own to replay.
 func (s *Session) scoring() learner.ScoreOptions {
 	o := learner.ScoreOptions{Policy: s.policy}
-	if s.policy.Replay == learner.ReplayOld {
+	if s.policy.Replay.OfOld() {
 		o.Replay = learner.ReplayNone
 	}
 	return o

@@ -34,7 +34,8 @@ type Session struct {
 	policy    learner.Policy // the one that is trained
 	minimised loss.Objective // the objective of a gradient, and of its dense pass
 	dense     loss.Objective
-	perturbed loss.Perturber // nil for a policy without noise in its layers
+	perturbed loss.Perturber  // nil for a policy without noise in its layers
+	predictor *routePredictor // nil for a recipe whose routing replays none
 
 	learner     *learner.Learner
 	fleet       *engines.Fleet
@@ -106,6 +107,7 @@ func (s *Session) open(r recipe.Recipe, p *model.Params, o Options) error {
 			s.perturbed = p
 		}
 	}
+	s.predictor = newRoutePredictor(s)
 	s.versions.ring = make([]*model.Params, r.Lag()+1)
 	s.versions.ring[0] = p.Clone()
 	s.source = engines.NewPrompts(r, s.task)

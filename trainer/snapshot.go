@@ -158,6 +158,9 @@ func (s *Session) memories() []memory {
 	for i, g := range s.guards {
 		add(fmt.Sprintf("guards[%d]", i), g)
 	}
+	if s.predictor != nil {
+		add("routing.predictor", s.predictor)
+	}
 	for _, m := range s.stages {
 		add(m.name, m.stage)
 	}

@@ -47,6 +47,10 @@ type StepOptions struct {
 	Router bool
 	// Perturb adds noise to what enters the layers of the first pass; nil adds none.
 	Perturb *Perturbation
+	// Predictor is updated after the first pass, whose tokens are these of the ones that it
+	// recorded; nil updates none.
+	Predictor *RoutePredictor
+	Predicted []int
 }
 
 // Perturbation is noise in the forward pass of a gradient, which the sizes of the
@@ -174,7 +178,7 @@ func (l *Learner) Gradient(dst *column.Scored, in *column.Sampled, objective Obj
 		if err := l.ensureMachine(); err != nil {
 			return Report{}, err
 		}
-		options := l.saving(o.Router)
+		options := l.saving(o.Router || o.Predictor != nil)
 		options.Perturb = l.perturbation(o.Perturb)
 		l.begin(in, o.Policy, o.Earlier, options)
 	}
@@ -186,6 +190,9 @@ func (l *Learner) Gradient(dst *column.Scored, in *column.Sampled, objective Obj
 		return Report{}, err
 	}
 	r := Report{Loss: l.out.Loss, Scale: l.scale.factor(), Metrics: l.out.Metrics}
+	if o.Predictor != nil {
+		r.Metrics = append(r.Metrics, o.Predictor.update(l, in, o.Predicted)...)
+	}
 	if o.Perturb != nil {
 		for i, g := range l.pass.SigmaGrad() {
 			o.Perturb.Grad[i] = g / r.Scale
@@ -375,7 +382,7 @@ func (a ahead) has(in *column.Sampled, p Policy) bool { return a.in != nil && a 
 func (l *Learner) ScoreAhead(dst *column.Scored, in *column.Sampled, o ScoreOptions) {
 	l.publish()
 	l.layOut(in, recorded(in, o.Earlier, o.Policy))
-	if o.Replay == ReplayOld || l.ensureMachine() != nil { // of which Gradient will tell
+	if o.Replay.OfOld() || l.ensureMachine() != nil { // of which Gradient will tell
 		l.Score(dst, in, o)
 		return
 	}

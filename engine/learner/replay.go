@@ -20,7 +20,13 @@ const (
 	// ReplayOld follows the routes of the learner's own pass before the first
 	// update (R2, arXiv:2507.18071).
 	ReplayOld Replay = "r2"
+	// ReplayPredicted is ReplayOld, where that pass ranked the experts as a RoutePredictor
+	// expects them to rank in the updates to come (Pr2, arXiv:2606.00395).
+	ReplayPredicted Replay = "pr2"
 )
+
+// OfOld reports whether the routes are those of the learner's own earlier pass.
+func (r Replay) OfOld() bool { return r == ReplayOld || r == ReplayPredicted }
 
 // Gates says with which gate values a replay weighs the experts.
 type Gates string
@@ -49,7 +55,7 @@ type replay struct {
 func recorded(b *column.Sampled, earlier *column.Scored, p Policy) replay {
 	r := replay{of: p.Replay, gates: p.Gates}
 	switch r.of {
-	case ReplayOld:
+	case ReplayOld, ReplayPredicted:
 		if earlier == nil {
 			earlier = &column.Scored{} // which holds nothing to replay
 		}
@@ -144,17 +150,22 @@ func (s *Scorer) routerLogp(dst []float64, in *column.Sampled, experts []uint8, 
 		from, to := in.Span(i)
 		for at := from * layers; at < to*layers; at++ {
 			logits := s.pass.Router()[(s.layout.first[i]*layers+at-from*layers)*e:][:e]
-			largest, sum := float64(slices.Max(logits)), 0.0
-			for _, x := range logits {
-				sum += elementary.Exp(float64(x) - largest)
-			}
-			norm := largest + elementary.Log(sum)
+			norm := logNorm(logits)
 			for rank := at * top; rank < (at+1)*top; rank++ {
 				dst[rank] = float64(logits[experts[rank]]) - norm
 			}
 		}
 	}
 	return dst
+}
+
+// logNorm is the logarithm of the sum of the exponentials of logits.
+func logNorm[T float32 | float64](logits []T) float64 {
+	largest, sum := float64(slices.Max(logits)), 0.0
+	for _, x := range logits {
+		sum += elementary.Exp(float64(x) - largest)
+	}
+	return largest + elementary.Log(sum)
 }
 
 // fromRows is the inverse of inRows. What belongs to the prompts, slices of

@@ -19,6 +19,9 @@ type ScoreOptions struct {
 	KeepGates bool
 	// Router records the router's log-probs of the experts that were visited.
 	Router bool
+	// Predictor ranks the experts of the pass and records what it is to learn from; nil lets the
+	// routers alone rank them.
+	Predictor *RoutePredictor
 	// Distributions records the full next-token log-probs, SumSquares their sum of
 	// squared probabilities; columns that are not wanted are nil afterwards.
 	Distributions, SumSquares bool
@@ -89,7 +92,7 @@ func (s *Scorer) Close() { s.pass.Close() }
 // says of them. Responses that no engine sampled take the model's shape.
 func (s *Scorer) Score(dst *column.Scored, in *column.Sampled, o ScoreOptions) {
 	s.layOut(in, recorded(in, o.Earlier, o.Policy))
-	s.begin(in, o.Policy, o.Earlier, engine.Options{Save: s.save, KeepGates: o.KeepGates, KeepRouter: o.Router})
+	s.begin(in, o.Policy, o.Earlier, engine.Options{Save: s.save, KeepGates: o.KeepGates, KeepRouter: o.Router || o.Predictor != nil, Predictor: o.Predictor.engine()})
 	s.score(dst, in, o)
 }
 
@@ -113,6 +116,9 @@ func (s *Scorer) score(dst *column.Scored, in *column.Sampled, o ScoreOptions) {
 		s.recordRoutes(dst, in, o.KeepGates)
 	}
 	dst.RouterLogp = s.routerLogp(dst.RouterLogp, in, dst.Routes, o.Router)
+	if o.Predictor != nil {
+		o.Predictor.record(s, in)
+	}
 }
 
 // Hidden is the final hidden state of the row that predicts each response

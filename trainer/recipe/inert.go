@@ -131,8 +131,8 @@ func (n *inert) replay(r Recipe, gap, updates bool) {
 	// The other policies that follow the rollout engine's routes have other weights.
 	others := r.Routing.FromRollout() && (r.Teacher != "" || r.Routing.Replay == ReplayR3 && (r.KL.Name != "none" || r.Needs(batch.LogpRef)))
 	same, replay := !updates && !others, r.Routing.Replay
-	n.when(same && replay == ReplayR2,
-		"routing.replay r2: the weights do not move within a step, so the routes of the scoring pass are those of the gradient anyway: set learner.minibatches above 1, or replay to none")
+	n.when(same && (replay == ReplayR2 || replay == ReplayPr2),
+		"routing.replay %s: the weights do not move within a step, so the routes of the scoring pass are those of the gradient anyway: set learner.minibatches above 1, or replay to none", replay)
 	n.when(same && r.Routing.FromRollout() && !gap,
 		"routing.replay %s: "+sameBits+", so both engines choose the same experts: change rollout.numerics or schedule, or set replay to none", replay)
 	n.when(r.Support.Replay && r.Rollout.TopP == 1 && r.Rollout.TopK == 0,

@@ -37,6 +37,8 @@ func (c *checker) pairs(r Recipe) {
 	}
 	c.that(r.Routing.Gates != GatesRecorded || r.Routing.Replay != ReplayNone, "routing.gates",
 		"recorded goes with replayed routes, and with replay none the router chooses and weighs: use live, or a replay")
+	c.that(r.Routing.Predictor == nil || r.Routing.Replay == ReplayPr2, "routing.predictor",
+		"is what the replay pr2 trains, and the replay is %s: set replay: pr2", r.Routing.Replay)
 	c.that(!r.Routing.Released || r.Routing.FromRollout(), "routing.released",
 		"true measures in addition to replayed routes, and with replay %s the learner's router chooses anyway when it scores: use r3", r.Routing.Replay)
 	c.retention(r)

@@ -89,10 +89,12 @@ const (
 
 // Routing says whether the learner visits the experts that were recorded.
 type Routing struct {
-	Replay   string `yaml:"replay" default:"none" oneof:"none r2 r3 keep_routing"`
+	Replay   string `yaml:"replay" default:"none" oneof:"none r2 r3 keep_routing pr2"`
 	Gates    string `yaml:"gates" default:"live" oneof:"live recorded"`
 	Router   string `yaml:"router" default:"trained" oneof:"trained frozen"`
 	Released bool   `yaml:"released"`
+
+	Predictor *RoutePredictor `yaml:"predictor"`
 }
 
 // FromRollout reports whether the learner follows the rollout engine's routes.
@@ -113,6 +115,8 @@ const (
 	ReplayR3   = "r3"
 	// ReplayKeep is Keep Routing.
 	ReplayKeep = "keep_routing"
+	// ReplayPr2 is r2, of routes that a RoutePredictor shifts.
+	ReplayPr2 = "pr2"
 )
 
 // GatesRecorded is a value of Routing.Gates.

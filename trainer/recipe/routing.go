@@ -22,9 +22,24 @@ var routings = method.Table[struct{}]{
 		Gradient: "through the gates: ds_j = g_j·(dg_j − Σ_{l∈I} g_l·dg_l) on I, 0 outside"}},
 	{Spec: method.Spec{Name: ReplayR3, Needs: batch.Columns{batch.RoutesRoll}}},
 	{Spec: method.Spec{Name: ReplayKeep, Needs: batch.Columns{batch.RoutesRoll}}},
+	{Spec: method.Spec{Name: ReplayPr2, Needs: batch.Columns{batch.RoutesOld}}},
 	{Spec: method.Spec{Name: GatesRecorded, Group: "replayed gates", Needs: batch.Columns{batch.GatesRoll},
 		Gradient: "that of the live gates: ds_j = live_j·(dg_j − Σ_{l∈I} live_l·dg_l) on I; dg is taken where the recorded gates put the network"}},
 }.Filled(method.Spec{Group: "routing replay", Unit: method.Token, Gradient: "as r2"}, texts)
+
+// RoutePredictor is what the replay pr2 trains.
+type RoutePredictor struct {
+	LR   float64 `yaml:"lr" default:"1e-3" range:"[0,10]"`
+	Loss string  `yaml:"loss" default:"kl_post" oneof:"kl_post kl"`
+}
+
+// Prediction is the predictor of the replay pr2, nil for other replays.
+func (r Routing) Prediction() *RoutePredictor {
+	if r.Replay == ReplayPr2 && r.Predictor == nil {
+		return method.New[RoutePredictor]()
+	}
+	return r.Predictor
+}
 
 // routingExample is recomputed by a test.
 const routingExample = `s = [1 0.5 0.2 -1], I = {0, 3} recorded with the gates [0.7 0.3]
