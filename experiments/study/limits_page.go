@@ -516,6 +516,13 @@ func (g *Grid) take(dir string, from []string) (*Folder, error) {
 	if published, err = openSweep(dir); err != nil {
 		return nil, err
 	}
+	asked := map[string]bool{}
+	for _, at := range x.wanted(done) {
+		asked[x.Arms[at.arm].Keys[at.seed]] = true
+	}
+	x.Arms = slices.DeleteFunc(x.Arms, func(a Arm) bool { // most steps of a ladder are neither run nor asked for
+		return !slices.ContainsFunc(a.Keys, func(key string) bool { return asked[key] || all.Get(key) != nil })
+	})
 	if err := published.WriteIndex(x); err != nil {
 		return nil, err
 	}
