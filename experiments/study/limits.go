@@ -193,6 +193,13 @@ func (d *Folder) Limits() *stability.Study {
 		return s
 	}
 	s.Equal, s.None = arms[0].stressor, arms[0].method
+	var factors []string
+	for _, f := range d.Factors {
+		if f.Name != d.rateColumn() && f.Name != methodFactor && f.Name != ArmFactor {
+			factors = append(factors, f.Name)
+		}
+	}
+	s.Factor = strings.Join(factors, ", ")
 	equal := arms[0]
 	for _, all := range arms {
 		none := new(ladderArm)

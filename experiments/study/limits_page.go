@@ -26,9 +26,16 @@ var headsText []byte
 // head is a table of this package without its rows.
 var head = figure.Heads(headsText)
 
+// headOf is a table of a study, whose first column is named after what its stressors differ by.
+func headOf(s *stability.Study, name string) *figure.Figure {
+	t := head(name)
+	t.Columns[0].Name = cmp.Or(s.Factor, t.Columns[0].Name)
+	return t
+}
+
 // limitTable has a row for each stressor and correction.
 func limitTable(s *stability.Study) *figure.Figure {
-	t := head("limits")
+	t := headOf(s, "limits")
 	t.Sortable = true
 	for _, a := range s.Arms {
 		speed := ""
@@ -73,7 +80,7 @@ func limitsFinding(s *stability.Study, ladder bool) string {
 	if limits == nil {
 		return ""
 	}
-	text := fmt.Sprintf("Largest stable learning rate without a correction, by stressor: %s.", strings.Join(limits, "; "))
+	text := fmt.Sprintf("Largest stable learning rate without a correction, by %s: %s.", cmp.Or(s.Factor, "stressor"), strings.Join(limits, "; "))
 	met := 0
 	for _, c := range s.Checks {
 		if c.Outcome == judge.Passed.Term() {
@@ -142,7 +149,7 @@ func checkTable(s *stability.Study) *figure.Figure {
 // rateTable has the share of runs that collapsed, and the pass rate at the end, for each arm and rate.
 func rateTable(s *stability.Study) *figure.Figure {
 	rates := stability.Rates(s.Arms)
-	t := head("rates")
+	t := headOf(s, "rates")
 	t.Note += " " + record.CollapseRule()
 	for _, rate := range rates {
 		t.Columns = append(t.Columns, figure.Column{Name: RateName(rate)})
@@ -169,7 +176,7 @@ func rateTable(s *stability.Study) *figure.Figure {
 // limitFigure draws the limit of each correction by stressor, with its interval: the boundary of what is stable. Limits beyond the
 // rates that were run stand at their end.
 func limitFigure(s *stability.Study) *figure.Figure {
-	c := &figure.Figure{Kind: figure.Bars, Title: "Largest stable learning rate by stressor: " + s.Name, Labels: s.Stressors(), Y: figure.Axis{Label: "learning rate; a limit beyond the rates that were run stands at their end, without an interval", Log: true}}
+	c := &figure.Figure{Kind: figure.Bars, Title: "Largest stable learning rate by " + cmp.Or(s.Factor, "stressor") + ": " + s.Name, Labels: s.Stressors(), Y: figure.Axis{Label: "learning rate; a limit beyond the rates that were run stands at their end, without an interval", Log: true}}
 	var methods []string
 	for _, a := range s.Arms {
 		if !slices.Contains(methods, a.Method) {
@@ -301,7 +308,7 @@ func gapFigure(s *stability.Study) *figure.Figure {
 
 // gapTable has the size of each stressor's gap without a correction, and what was published of real models.
 func gapTable(s *stability.Study) *figure.Figure {
-	t := head("gaps")
+	t := headOf(s, "gaps")
 	for _, a := range s.Arms {
 		if a.Method == s.None {
 			t.Add(figure.Word(a.Stressor).As(figure.Strong), figure.Number(float64(a.FirstK3), 2), figure.Number(float64(a.K3), 2), figure.Percent(float64(a.Flips), 1), figure.Word("this study"))
@@ -315,7 +322,7 @@ func gapTable(s *stability.Study) *figure.Figure {
 
 // freshTable has what fresh models say; nil where none was run.
 func freshTable(s *stability.Study) *figure.Figure {
-	t := head("fresh")
+	t := headOf(s, "fresh")
 	word := func(agrees bool) figure.Cell {
 		if agrees {
 			return figure.Word("yes")

@@ -29,6 +29,8 @@ type Map struct {
 type Study struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`
+	// Factor is what the stressors differ by, such as the lag.
+	Factor string `json:"factor,omitempty"`
 	// Equal names the stressor that is none: equal engines and fresh rollouts; None the method that corrects nothing.
 	Equal  string  `json:"equal"`
 	None   string  `json:"none"`
@@ -383,7 +385,11 @@ func (m *Map) Effects(method string) (lines []string) {
 			if a.Method != method || a.Method == s.None || a.GainNone.N < LeastModels {
 				continue
 			}
-			lines = append(lines, fmt.Sprintf("%s, %s %s: %s", method, s.Name, a.Stressor, a.Effect()))
+			stressor := a.Stressor
+			if _, err := strconv.ParseFloat(stressor, 64); err == nil { // a number says nothing alone
+				stressor = s.Factor + " " + stressor
+			}
+			lines = append(lines, fmt.Sprintf("%s, %s, %s: %s", method, s.Name, stressor, a.Effect()))
 		}
 	}
 	return lines
