@@ -26,9 +26,13 @@ var headsText []byte
 // head is a table of this package without its rows.
 var head = figure.Heads(headsText)
 
-// headOf is a table of a study, whose first column is named after what its stressors differ by.
+// headOf is a table of a study, which names what its stressors differ by and what its methods are compared with.
 func headOf(s *stability.Study, name string) *figure.Figure {
 	t := head(name)
+	t.Note = s.Baseline(t.Note)
+	for i := range t.Columns {
+		t.Columns[i].Name = s.Baseline(t.Columns[i].Name)
+	}
 	t.Columns[0].Name = cmp.Or(s.Factor, t.Columns[0].Name)
 	return t
 }
@@ -80,7 +84,7 @@ func limitsFinding(s *stability.Study, ladder bool) string {
 	if limits == nil {
 		return ""
 	}
-	text := fmt.Sprintf("Largest stable learning rate without a correction, by %s: %s.", cmp.Or(s.Factor, "stressor"), strings.Join(limits, "; "))
+	text := fmt.Sprintf(s.Baseline("Largest stable learning rate without a correction, by %s: %s."), cmp.Or(s.Factor, "stressor"), strings.Join(limits, "; "))
 	met := 0
 	for _, c := range s.Checks {
 		if c.Outcome == judge.Passed.Term() {
@@ -105,7 +109,7 @@ func stableFinding(s *stability.Study) string {
 			}
 			name := "with " + a.Method
 			if a.Method == s.None {
-				name = "without a correction"
+				name = s.Baseline("without a correction")
 			}
 			arms = append(arms, fmt.Sprintf("%s %s (ends at %.2f)", name, stableUpTo(a), float64(a.Level.Estimate)))
 		}
@@ -204,7 +208,7 @@ func limitFigure(s *stability.Study) *figure.Figure {
 
 // stableFigure maps the share of stable runs without a correction, rate by stressor.
 func stableFigure(s *stability.Study) *figure.Figure {
-	h := &figure.Figure{Kind: figure.Heat, Title: "Share of stable runs without a correction: " + s.Name, Full: 1, Y: figure.Axis{Label: "Runs that end within 0.1 of their own best; empty: not run."}}
+	h := &figure.Figure{Kind: figure.Heat, Title: s.Baseline("Share of stable runs without a correction: ") + s.Name, Full: 1, Y: figure.Axis{Label: "Runs that end within 0.1 of their own best; empty: not run."}}
 	none := slices.DeleteFunc(slices.Clone(s.Arms), func(a stability.Arm) bool { return a.Method != s.None })
 	rates := stability.Rates(none)
 	for _, rate := range rates {
@@ -275,7 +279,7 @@ func gapFigure(s *stability.Study) *figure.Figure {
 		return nil
 	}
 	slices.SortStableFunc(gaps, func(a, b stability.Arm) int { return cmp.Compare(a.FirstK3, b.FirstK3) })
-	p := &figure.Figure{Kind: figure.Multiples, Title: "Size of the gap at the start, and what it costs without a correction: " + s.Name, PartColumns: 2}
+	p := &figure.Figure{Kind: figure.Multiples, Title: s.Baseline("Size of the gap at the start, and what it costs without a correction: ") + s.Name, PartColumns: 2}
 	for _, of := range []struct {
 		title string
 		y     figure.Axis
@@ -290,7 +294,7 @@ func gapFigure(s *stability.Study) *figure.Figure {
 		{"Level", figure.Axis{Label: "pass rate at the end, at the best rate", High: 1}, func(a *stability.Arm) float64 { return float64(a.Level.Estimate) }},
 	} {
 		c := figure.Figure{Kind: figure.Lines, Title: of.title, MeanOnly: true, X: figure.Axis{Label: "k3 in the first ten updates, nats per token", Log: true}, Y: of.y}
-		line, bottom := figure.Series{Name: "no correction"}, math.Inf(1)
+		line, bottom := figure.Series{Name: s.Baseline("no correction")}, math.Inf(1)
 		for i := range gaps {
 			if y := of.value(&gaps[i]); !math.IsNaN(y) {
 				line.X, line.Y, bottom = append(line.X, float64(gaps[i].FirstK3)), append(line.Y, y), min(bottom, y)

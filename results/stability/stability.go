@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"driftlab/results/figure"
@@ -217,6 +218,14 @@ func (a *Arm) At(rate float64) *Rate {
 	return find(a.Rates, func(r Rate) bool { return r.Rate == rate })
 }
 
+// Baseline puts the name of the method that the others are compared with in the place of no correction, where it is one.
+func (s *Study) Baseline(text string) string {
+	if s.None == "none" {
+		return text
+	}
+	return strings.NewReplacer("no correction", s.None, "without a correction", "with "+s.None).Replace(text)
+}
+
 // Stressors are the stressors of the study, in its order.
 func (s *Study) Stressors() (names []string) {
 	for _, a := range s.Arms {
@@ -389,7 +398,7 @@ func (m *Map) Effects(method string) (lines []string) {
 			if _, err := strconv.ParseFloat(stressor, 64); err == nil { // a number says nothing alone
 				stressor = s.Factor + " " + stressor
 			}
-			lines = append(lines, fmt.Sprintf("%s, %s, %s: %s", method, s.Name, stressor, a.Effect()))
+			lines = append(lines, fmt.Sprintf("%s, %s, %s: %s", method, s.Name, stressor, s.Baseline(a.Effect())))
 		}
 	}
 	return lines
