@@ -226,6 +226,14 @@ func (s *Study) Baseline(text string) string {
 	return strings.NewReplacer("no correction", s.None, "without a correction", "with "+s.None).Replace(text)
 }
 
+// Condition is a stressor outside of its table: a number comes with what it is a number of.
+func (s *Study) Condition(stressor string) string {
+	if _, err := strconv.ParseFloat(stressor, 64); err != nil {
+		return stressor
+	}
+	return s.Factor + " " + stressor
+}
+
 // Stressors are the stressors of the study, in its order.
 func (s *Study) Stressors() (names []string) {
 	for _, a := range s.Arms {
@@ -394,11 +402,7 @@ func (m *Map) Effects(method string) (lines []string) {
 			if a.Method != method || a.Method == s.None || a.GainNone.N < LeastModels {
 				continue
 			}
-			stressor := a.Stressor
-			if _, err := strconv.ParseFloat(stressor, 64); err == nil { // a number says nothing alone
-				stressor = s.Factor + " " + stressor
-			}
-			lines = append(lines, fmt.Sprintf("%s, %s, %s: %s", method, s.Name, stressor, s.Baseline(a.Effect())))
+			lines = append(lines, fmt.Sprintf("%s, %s, %s: %s", method, s.Name, s.Condition(a.Stressor), s.Baseline(a.Effect())))
 		}
 	}
 	return lines
