@@ -36,20 +36,21 @@ func (w *Predictor) Shift(logits, x []float32, layer int) {
 
 // chooseExperts selects the experts of a block's rows and computes their gates.
 func (p *Pass) chooseExperts(k *worker, layer int, routes []uint8, gates, logits []float32) {
-	c, rows, ranked := &p.config, k.rowTo-k.rowFrom, logits
-	if w := p.options.Predictor; w != nil {
-		ranked = k.ranked[:rows*c.Experts]
-		copy(ranked, logits)
-		for r := range rows {
-			x := k.in.normed[r*c.DModel : (r+1)*c.DModel]
-			copy(p.read[((k.rowFrom+r)*c.Layers+layer)*c.DModel:], x)
-			w.Shift(ranked[r*c.Experts:(r+1)*c.Experts], x, layer)
-		}
+	c, rows, bias := &p.config, k.rowTo-k.rowFrom, p.weights.layers[layer].routerBias
+	w := p.options.Predictor
+	if w == nil {
+		p.gate.Select(routes, gates, logits, bias, rows)
+		return
 	}
-	p.gate.Select(routes, gates, ranked, p.weights.layers[layer].routerBias, rows)
-	if p.options.Predictor != nil {
-		p.gate.Replay(gates, logits, routes, rows)
+	ranked := k.ranked[:rows*c.Experts]
+	copy(ranked, logits)
+	for r := range rows {
+		x := k.in.normed[r*c.DModel : (r+1)*c.DModel]
+		copy(p.read[((k.rowFrom+r)*c.Layers+layer)*c.DModel:], x)
+		w.Shift(ranked[r*c.Experts:(r+1)*c.Experts], x, layer)
 	}
+	p.gate.Select(routes, gates, ranked, bias, rows)
+	p.gate.Replay(gates, logits, routes, rows)
 }
 
 // RouterInputs returns what the routers read in the order [row][layer][d], valid until the

@@ -1,6 +1,8 @@
 package trainer
 
 import (
+	"slices"
+
 	"driftlab/engine/learner"
 	"driftlab/trainer/engines"
 	"driftlab/trainer/method"
@@ -27,19 +29,14 @@ func newRoutePredictor(s *Session) *routePredictor {
 // tokensOf are the places in the batch of the tokens of the minibatch at work.
 func (w *routePredictor) tokensOf(s *Session) []int {
 	w.tokens = w.tokens[:0]
-	add := func(i int) {
+	for i := range s.batch.Len() {
+		_, taken := slices.BinarySearch(s.rows, i)
+		if !taken && s.recipe.Learner.Minibatches > 1 { // a single minibatch is the batch
+			continue
+		}
 		for n, to := s.batch.Span(i); n < to; n++ {
 			w.tokens = append(w.tokens, n)
 		}
-	}
-	if s.recipe.Learner.Minibatches == 1 {
-		for i := range s.batch.Len() {
-			add(i)
-		}
-		return w.tokens
-	}
-	for _, i := range s.rows {
-		add(i)
 	}
 	return w.tokens
 }

@@ -60,7 +60,7 @@ func (w *RoutePredictor) record(s *Scorer, in *column.Sampled) {
 	w.inputs, w.logits = w.inputs[:0], w.logits[:0]
 	perInput, perLogits := w.config.Layers*w.config.DModel, w.config.Layers*w.config.Experts
 	for i := range in.Len() {
-		from, to := s.layout.first[i], s.layout.first[i]+in.Offsets[i+1]-in.Offsets[i]
+		from, to := s.responseRows(in, i)
 		w.inputs = append(w.inputs, s.pass.RouterInputs()[from*perInput:to*perInput]...)
 		w.logits = append(w.logits, s.pass.Router()[from*perLogits:to*perLogits]...)
 	}
@@ -78,7 +78,7 @@ func (w *RoutePredictor) update(l *Learner, in *column.Sampled, tokens []int) []
 	clear(w.grad)
 	k := 0
 	for i := range in.Len() {
-		for row := l.layout.first[i]; row < l.layout.first[i]+in.Offsets[i+1]-in.Offsets[i]; row++ {
+		for row, end := l.responseRows(in, i); row < end; row++ {
 			for layer := range c.Layers {
 				at := tokens[k]*c.Layers + layer
 				x, old := w.inputs[at*c.DModel:(at+1)*c.DModel], w.logits[at*c.Experts:(at+1)*c.Experts]

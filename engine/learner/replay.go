@@ -159,6 +159,12 @@ func (s *Scorer) routerLogp(dst []float64, in *column.Sampled, experts []uint8, 
 	return dst
 }
 
+// responseRows are the rows of the pack from which a response's tokens are predicted.
+func (s *Scorer) responseRows(b *column.Sampled, i int) (from, to int) {
+	from = s.layout.first[i]
+	return from, from + b.Offsets[i+1] - b.Offsets[i]
+}
+
 // logNorm is the logarithm of the sum of the exponentials of logits.
 func logNorm[T float32 | float64](logits []T) float64 {
 	largest, sum := float64(slices.Max(logits)), 0.0
@@ -183,8 +189,8 @@ func fromRows[T any](s *Scorer, b *column.Sampled, prompts [][]T, column, rows [
 			all = append(all, rows[from*per:(from+len(b.Prompt[i])-1)*per]...)
 			prompts = append(prompts, all[n:len(all):len(all)])
 		}
-		first := s.layout.first[i]
-		column = append(column, rows[first*per:(first+b.Offsets[i+1]-b.Offsets[i])*per]...)
+		from, to := s.responseRows(b, i)
+		column = append(column, rows[from*per:to*per]...)
 	}
 	return prompts, column
 }
