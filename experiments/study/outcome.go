@@ -164,19 +164,19 @@ func tokensOf(r recipe.Recipe, run *record.Record) (t Tokens) {
 	return t
 }
 
-// Trace is a chain of short hashes, one for every window of steps, over figures that
-// the weights and samples alone decide: four characters each. Two runs that trained
-// alike up to a step have equal traces up to it.
+// Trace is a hash of figures that the weights and samples alone decide. Two runs that trained
+// alike have equal traces.
 type Trace string
 
-// traceWidth is how many characters a window has.
-const traceWidth = 4
+// traceWidth is how many characters a trace has.
+const traceWidth = 12
 
 // traced are the figures of a trace: those of the gap, of the sampled responses and
 // of the gradient. What a method reports of itself is none of them.
 var traced = []string{"critic/score/mean", "response_length/mean", "gap/k1", "gap/k3", "actor/entropy", "actor/grad_norm", "val/weight_travel"}
 
-// traceOf hashes the steps of a run.
+// traceOf hashes the steps of a run: every step with the hash of those before it, and then three
+// bytes of every window. Published traces, which once held those bytes, were shortened to their hash.
 func traceOf(r *record.Record) Trace {
 	columns := make([]*record.Column, len(traced))
 	for i, name := range traced {
@@ -192,8 +192,12 @@ func traceOf(r *record.Record) Trace {
 		hash := sha256.Sum256(sum)
 		sum = append(sum[:0], hash[:]...)
 		if step%windowSteps == 0 || step == r.Steps {
-			text = base64.RawURLEncoding.AppendEncode(text, hash[:traceWidth*3/4])
+			text = base64.RawURLEncoding.AppendEncode(text, hash[:3])
 		}
 	}
-	return Trace(text)
+	if text == nil {
+		return "" // the run took no step
+	}
+	hash := sha256.Sum256(text)
+	return Trace(base64.RawURLEncoding.EncodeToString(hash[:traceWidth*3/4]))
 }
