@@ -153,6 +153,11 @@ var pairMetrics = map[string]pairMetric{
 	"wide tokens in extremes": func(s *scoredPair) []float64 { return extremes(s.Batch)[2] },
 	"chi2, full and pruned":   func(s *scoredPair) []float64 { return exactChi2(s.Batch) },
 
+	// By the rollout probability of the token, up to 0.5, 0.9, 0.99, 0.999 and 1.
+	"deviation of log-odds by confidence":  func(s *scoredPair) []float64 { return byConfidence(s.Batch)[0] },
+	"deviation of log-ratio by confidence": func(s *scoredPair) []float64 { return byConfidence(s.Batch)[1] },
+	"tokens by confidence":                 func(s *scoredPair) []float64 { return byConfidence(s.Batch)[2] },
+
 	// Under truncated sampling, of the learner's whole distribution and of what it has on the same support.
 	"kept mass":                              number(func(s *scoredPair) float64 { return stats.Average(s.KeptMass) }),
 	"mean ratio":                             number(func(s *scoredPair) float64 { return meanRatio(logRatiosOf(s.Batch)) }),
