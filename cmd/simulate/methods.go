@@ -19,7 +19,7 @@ import (
 
 type methodsCmd struct {
 	Name    string `arg:"" complete:"methods" optional:"" help:"A method, setting, stressor, claim, recipe or field of a recipe, or an arXiv id; or recipe, recipes, systems, presets, numerics, papers, coverage. Without a name, all methods are listed."`
-	Explain bool   `help:"Show what a policy loss, weight or mask computes on every token of its example, with a check of the gradient."`
+	Explain bool   `help:"Show what a policy loss, a weight, a mask or a correction preset computes on every token of its example, with a check of the gradient."`
 
 	Framework string `help:"A framework's page: its losses, advantages, corrections, schedulers and metrics with those here or the reason, and its keys likewise." placeholder:"NAME"`
 	jsonFlag
@@ -32,11 +32,7 @@ func (c *methodsCmd) Run(a *app) error {
 		return c.framework(a)
 	}
 	if c.Explain {
-		found, err := findMethods(c.Name)
-		if err != nil {
-			return err
-		}
-		return c.explain(a, found)
+		return c.explain(a)
 	}
 	pages := map[string]func(*app) error{"recipes": c.recipes, "systems": c.systems, "coverage": c.coverage,
 		"presets":  func(a *app) error { return c.presets(a, correction.Presets) },
@@ -200,25 +196,40 @@ type explanation struct {
 	Rest   []trace.Term  `json:"rest,omitempty"`
 }
 
-func (c *methodsCmd) explain(a *app, found []recipe.Method) error {
-	var all []explanation
-	for _, m := range found {
-		x, err := explained(m)
-		if err != nil {
-			return err
-		}
-		if x != nil {
-			all = append(all, *x)
-		}
+func (c *methodsCmd) explain(a *app) error {
+	all, err := c.explanations()
+	if err != nil {
+		return err
 	}
 	if all == nil || c.Name == "" {
-		return bad("methods --explain: name a policy loss, a weight or a mask; `simulate methods` lists them")
+		return bad("methods --explain: name a policy loss, a weight, a mask or a correction preset; `simulate methods` lists them")
 	}
 	text := ""
 	for _, x := range all {
 		text += textOf("explanation", &x)
 	}
 	return c.fenced(a, c.Name, text, all)
+}
+
+// explanations are those of the methods of a name or, if there are none, of the parts of a correction preset.
+func (c *methodsCmd) explanations() (all []explanation, err error) {
+	found, err := findMethods(c.Name)
+	if preset, none := correction.LookupPreset(c.Name); err != nil && none == nil {
+		return explainedPreset(preset)
+	}
+	if err != nil && slices.Contains(recipe.Names(), c.Name) {
+		return nil, bad("methods --explain: %s is a recipe: `simulate methods %[1]s` names its parts", c.Name)
+	}
+	for _, m := range found {
+		x, err := explained(m)
+		if err != nil {
+			return nil, err
+		}
+		if x != nil {
+			all = append(all, *x)
+		}
+	}
+	return all, err
 }
 
 // explained is the trace of a method on its worked example, with its defaults; nil for
@@ -250,14 +261,9 @@ func explained(m recipe.Method) (*explanation, error) {
 		} else if e, err := correction.Masks.Lookup(m.Name); err == nil {
 			p.Masks = []correction.Masking{e.New()}
 		}
-		b := correction.Worked()
-		var accounts []correction.Account
-		for _, stage := range []correction.Stage{correction.AtBatch, correction.AtStep} { // a mask runs at one of them
-			told, err := p.Explain(b, stage)
-			if err != nil {
-				return nil, err
-			}
-			accounts = append(accounts, told...)
+		accounts, err := accountsOf(p)
+		if err != nil {
+			return nil, err
 		}
 		t = accounts[0].Trace
 	default:
@@ -265,4 +271,36 @@ func explained(m recipe.Method) (*explanation, error) {
 	}
 	x.Tokens = t.Tokens
 	return x, nil
+}
+
+// explainedPreset has the trace of each weight and mask of a preset, with its own thresholds.
+func explainedPreset(p correction.Preset) (all []explanation, err error) {
+	accounts, err := accountsOf(p.New())
+	if err != nil {
+		return nil, err
+	}
+	for _, account := range accounts {
+		for _, m := range recipe.Methods() {
+			if m.Name == account.Name && strings.HasPrefix(m.Field, "correction.") {
+				all = append(all, explanation{Name: p.Name + ": " + m.Name, Field: m.Field, Formula: m.Formula, Tokens: account.Trace.Tokens})
+			}
+		}
+	}
+	if all == nil {
+		return nil, bad("methods --explain: the preset %s has neither a weight nor a mask", p.Name)
+	}
+	return all, nil
+}
+
+// accountsOf is what the methods of a correction recorded of the worked example; a mask runs at one of two stages.
+func accountsOf(p *correction.Pipeline) (accounts []correction.Account, err error) {
+	b := correction.Worked()
+	for _, stage := range []correction.Stage{correction.AtBatch, correction.AtStep} {
+		told, err := p.Explain(b, stage)
+		if err != nil {
+			return nil, err
+		}
+		accounts = append(accounts, told...)
+	}
+	return accounts, nil
 }

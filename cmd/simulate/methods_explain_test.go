@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"driftlab/precision/must"
+	"driftlab/trainer/method/correction"
 	"driftlab/trainer/recipe"
 )
 
@@ -53,5 +54,25 @@ func TestExplainedText(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
+	}
+}
+
+// A preset is explained by its parts, with its own thresholds: SkyRL's and verl's names are no methods.
+func TestEveryPresetIsExplained(t *testing.T) {
+	told := 0
+	for _, p := range correction.Presets {
+		pipeline := p.New()
+		parts := len(pipeline.Masks)
+		if pipeline.Weights != nil {
+			parts++
+		}
+		all, err := explainedPreset(p)
+		if len(all) != parts || (err == nil) != (parts > 0) {
+			t.Errorf("%s: %d explanations of %d parts, %v", p.Name, len(all), parts, err)
+		}
+		told += len(all)
+	}
+	if told < len(correction.Presets) {
+		t.Errorf("only %d parts are explained", told)
 	}
 }
