@@ -273,14 +273,11 @@ func orderText(r kernel.Reduction) string {
 	if r.Kind != kernel.TensorParallel {
 		return r.String()
 	}
-	topology, unfused := "ring", ""
-	if r.Topology == kernel.TreeAllReduce {
-		topology = "tree"
-	}
+	unfused := ""
 	if r.Unfused {
 		unfused = "+unfused"
 	}
-	return fmt.Sprintf("tensor_parallel:%d:%s%s", r.Parts, topology, unfused)
+	return fmt.Sprintf("tensor_parallel:%d:%s%s", r.Parts, r.Topology, unfused)
 }
 
 // expertParallelText is the order of the experts' sum; on one device nothing travels.

@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"driftlab/precision"
 )
@@ -216,13 +217,12 @@ func (k AttentionKernel) MarshalText() ([]byte, error) {
 
 // UnmarshalText reads "two_pass", "online", "split_kv", "normalized" or "context_parallel".
 func (k *AttentionKernel) UnmarshalText(text []byte) error {
-	for i, n := range attentionNames {
-		if n == string(text) {
-			*k = AttentionKernel(i)
-			return nil
-		}
+	i := slices.Index(attentionNames[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("unknown attention kernel %q; did you mean %q?", text, precision.NearestName(string(text), attentionNames[:]))
 	}
-	return fmt.Errorf("unknown attention kernel %q; did you mean %q?", text, precision.NearestName(string(text), attentionNames[:]))
+	*k = AttentionKernel(i)
+	return nil
 }
 
 // softRows replaces the scores of m rows by exp(score·scale - max), row r having

@@ -1,7 +1,9 @@
 package kernel
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -176,6 +178,11 @@ func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
 var kindNames = [kinds]string{"canonical", "pairwise", "split_k", "tensor_parallel", "tree"}
 
+var topologyNames = [...]string{Ring: "ring", TreeAllReduce: "tree"}
+
+// String returns "ring" or "tree".
+func (t Topology) String() string { return topologyNames[t] }
+
 // forms are the valid spellings, indexed by Kind, that an error names.
 var forms = [kinds]string{"canonical", "pairwise:8", "split_k:4", "tensor_parallel:4:ring:bf16", "tree:8 or tree:8:4"}
 
@@ -217,19 +224,11 @@ func ParseReduction(s string) (Reduction, error) {
 		r.Unfused = true
 		return r, nil
 	}
-	kind := -1
-	for i, n := range kindNames {
-		if n == fields[0] {
-			kind = i
-		}
-	}
+	kind := slices.Index(kindNames[:], fields[0])
 	if kind < 0 {
-		best := precision.NearestName(fields[0], append([]string{unfusedName}, kindNames[:]...))
-		form := best
-		for i, n := range kindNames {
-			if n == best {
-				form = forms[i]
-			}
+		form := precision.NearestName(fields[0], append([]string{unfusedName}, kindNames[:]...))
+		if i := slices.Index(kindNames[:], form); i >= 0 {
+			form = forms[i]
 		}
 		return Reduction{}, fmt.Errorf("reduction %q: unknown order %q; did you mean %q?", s, fields[0], form)
 	}
@@ -272,14 +271,11 @@ func (r *Reduction) parseFields(f []string) error {
 		r.Parts = v
 	}
 	if r.Kind == TensorParallel {
-		switch f[1] {
-		case "ring":
-			r.Topology = Ring
-		case "tree":
-			r.Topology = TreeAllReduce
-		default:
-			return fmt.Errorf("unknown topology %q; did you mean %q?", f[1], precision.NearestName(f[1], []string{"ring", "tree"}))
+		topology := slices.Index(topologyNames[:], f[1])
+		if topology < 0 {
+			return fmt.Errorf("unknown topology %q; did you mean %q?", f[1], precision.NearestName(f[1], topologyNames[:]))
 		}
+		r.Topology = Topology(topology)
 		if err := r.Wire.UnmarshalText([]byte(f[2])); err != nil {
 			return err
 		}
@@ -307,16 +303,7 @@ func (r Reduction) String() string {
 	case SplitK:
 		fmt.Fprintf(&b, ":%d", r.Parts)
 	case TensorParallel:
-		topology := "ring"
-		if r.Topology == TreeAllReduce {
-			topology = "tree"
-		}
-		wire := r.Wire
-		if wire == (precision.Format{}) {
-			wire = precision.FP32
-		}
-		text, _ := wire.MarshalText()
-		fmt.Fprintf(&b, ":%d:%s:%s", r.Parts, topology, text)
+		fmt.Fprintf(&b, ":%d:%s:%s", r.Parts, r.Topology, cmp.Or(r.Wire, precision.FP32))
 	}
 	if r.Unfused && r.Kind != Canonical {
 		b.WriteString("+" + unfusedName)
