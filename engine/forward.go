@@ -60,13 +60,7 @@ func (p *Pass) placeHeads(k *worker, layer int, s *layerState, from, to int) {
 	d, kv, hd := c.DModel, c.KVDim(), c.HeadDim()
 	width := p.fusedWidth(layer)
 	fused := s.fused[from*width : to*width]
-	if table := p.weights.rotary; table != nil {
-		rotary := kernel.Rotary
-		if p.num.eager {
-			rotary = kernel.RotaryEager
-		}
-		rotary(fused, width, p.pack.Positions[k.rowFrom:k.rowTo], to-from, c.Heads+c.KVHeads, hd, table, p.num.activations)
-	}
+	p.rotate(fused, width, p.pack.Positions[k.rowFrom:k.rowTo], c.Heads+c.KVHeads)
 	scales, requantise := p.weights.kvScales, p.num.queries != p.num.activations
 	if requantise || scales != nil || !p.num.plainCache {
 		for ; len(fused) > 0; fused = fused[width:] {
@@ -83,6 +77,18 @@ func (p *Pass) placeHeads(k *worker, layer int, s *layerState, from, to int) {
 		}
 	}
 	p.keepPrefix(k, layer, s, from, to)
+}
+
+// rotate turns that many heads of rows, width elements apart, by the rows' positions, where the model has rotary ones.
+func (p *Pass) rotate(x []float32, width int, positions []int32, heads int) {
+	table, rotary := p.weights.rotary, kernel.Rotary
+	if table == nil {
+		return
+	}
+	if p.num.eager {
+		rotary = kernel.RotaryEager
+	}
+	rotary(x, width, positions, len(positions), heads, p.config.HeadDim(), table, p.num.activations)
 }
 
 // attend stores the keys and values of a block, whose rows begin at the given

@@ -519,15 +519,9 @@ func (p *Pass) projectIndex(k *worker, layer int, s *layerState, from, to int) {
 	index := s.index[from*width : to*width]
 	values, scales := k.in.attention.rows(0, rows, d, p.num.inputs)
 	kernel.Linear(index, values, scales, &p.weights.layers[layer].index, rows, p.num.projection, &k.scratch)
-	rotary := kernel.Rotary
-	if p.num.eager {
-		rotary = kernel.RotaryEager
-	}
 	for r := range rows {
 		row := index[r*width:][:(heads+1)*hd]
-		if table := p.weights.rotary; table != nil {
-			rotary(row, width, p.pack.Positions[k.rowFrom+r:][:1], 1, heads+1, hd, table, p.num.activations)
-		}
+		p.rotate(row, width, p.pack.Positions[k.rowFrom+r:][:1], heads+1)
 		if p.num.index != precision.Unscaled(p.num.activations) {
 			p.num.index.RoundTrip(row, row, heads+1, hd)
 		}
