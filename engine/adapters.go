@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -70,12 +71,7 @@ func (a *Adapters) UnmarshalText(text []byte) (err error) {
 // AdaptersField is the name of the field of Numerics.
 const AdaptersField = "adapters"
 
-func (n *Numerics) adapterFormat() precision.Format {
-	if n.Adapters.Format == (precision.Format{}) {
-		return n.Activations
-	}
-	return n.Adapters.Format
-}
+func (n *Numerics) adapterFormat() precision.Format { return cmp.Or(n.Adapters.Format, n.Activations) }
 
 // adapter is the low-rank part of a fused projection: of the outputs from at on.
 type adapter struct {

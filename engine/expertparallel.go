@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -65,13 +66,11 @@ func ParseExpertParallel(s string) (ExpertParallel, error) {
 		return ExpertParallel{}, fmt.Errorf("expert_parallel %q: %s; use rank, expert, or DEGREE:ring|tree|all_to_all:FORMAT such as 4:ring:bf16", s, problem)
 	}
 	if len(fields) == 1 {
-		switch fields[0] {
-		case combineNames[ByRank]:
-			return ExpertParallel{}, nil
-		case combineNames[ByExpert]:
-			return ExpertParallel{Order: ByExpert}, nil
+		order := slices.Index(combineNames[:ByRing], fields[0])
+		if order < 0 {
+			return fail("unknown order")
 		}
-		return fail("unknown order")
+		return ExpertParallel{Order: CombineOrder(order)}, nil
 	}
 	if len(fields) == 2 {
 		fields = []string{fields[0], combineNames[ByRing], fields[1]}
@@ -84,14 +83,11 @@ func ParseExpertParallel(s string) (ExpertParallel, error) {
 	if x.Degree, err = strconv.Atoi(fields[0]); err != nil {
 		return fail(fmt.Sprintf("%q is not a whole number", fields[0]))
 	}
-	for order := ByRing; order <= ByHome; order++ {
-		if fields[1] == combineNames[order] {
-			x.Order = order
-		}
-	}
-	if x.Order == ByRank {
+	order := slices.Index(combineNames[:], fields[1])
+	if order < int(ByRing) {
 		return fail(fmt.Sprintf("unknown way %q", fields[1]))
 	}
+	x.Order = CombineOrder(order)
 	if err := x.Wire.UnmarshalText([]byte(fields[2])); err != nil {
 		return fail(err.Error())
 	}
