@@ -3,6 +3,7 @@ package rollout
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"driftlab/engine"
 	"driftlab/engine/column"
@@ -348,7 +349,7 @@ const (
 func (s Speculative) Accept(p, q []float64, a int) float64 {
 	switch s.Verify {
 	case Greedy:
-		if a == likeliest(p) {
+		if a == slices.Index(p, slices.Max(p)) {
 			return 1
 		}
 		return 0
@@ -419,17 +420,6 @@ func Speedup(acceptance, cost float64, k int) float64 {
 		expected = (1 - elementary.Pow(acceptance, float64(k+1))) / (1 - acceptance)
 	}
 	return expected / (float64(cost*float64(k)) + 1)
-}
-
-// likeliest is the index of the largest entry, of equals the first.
-func likeliest(p []float64) int {
-	best := 0
-	for a, x := range p {
-		if x > p[best] {
-			best = a
-		}
-	}
-	return best
 }
 
 // drawFrom returns the index at which the running sum of a distribution exceeds u; what
