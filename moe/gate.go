@@ -1,8 +1,10 @@
 package moe
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // MaxExperts is the largest number of experts; ids are bytes and 255 is NoRoute.
@@ -24,26 +26,23 @@ const (
 	SoftmaxThenTopK
 )
 
+var orderNames = [...]string{"topk-then-softmax", "softmax-then-topk"}
+
 // String returns the name recipes use.
 func (o Order) String() string {
-	switch o {
-	case TopKThenSoftmax:
-		return "topk-then-softmax"
-	case SoftmaxThenTopK:
-		return "softmax-then-topk"
+	if int(o) < len(orderNames) {
+		return orderNames[o]
 	}
 	return fmt.Sprintf("Order(%d)", uint8(o))
 }
 
 // ParseOrder is the inverse of Order.String. The empty name is TopKThenSoftmax.
 func ParseOrder(name string) (Order, error) {
-	switch name {
-	case "", "topk-then-softmax":
-		return TopKThenSoftmax, nil
-	case "softmax-then-topk":
-		return SoftmaxThenTopK, nil
+	order := slices.Index(orderNames[:], cmp.Or(name, orderNames[TopKThenSoftmax]))
+	if order < 0 {
+		return 0, fmt.Errorf("moe: unknown gate order %q: use %v or %v", name, TopKThenSoftmax, SoftmaxThenTopK)
 	}
-	return 0, fmt.Errorf("moe: unknown gate order %q: use %v or %v", name, TopKThenSoftmax, SoftmaxThenTopK)
+	return Order(order), nil
 }
 
 // Gate turns router logits into expert ids and gate weights. Rows are tokens;
@@ -279,18 +278,15 @@ func (g Gate) Grad(dlogits, dweights, weights, logits []float32, ids []uint8, ro
 		}
 		if g.overChosen() {
 			clear(ds)
-			for j, id := range chosen {
-				ds[id] = float32(float64(w[j]) * (float64(dw[j]) - dot))
+		} else {
+			top := maximum(row)
+			var sum float64
+			for _, s := range row {
+				sum += exp(float64(s) - top)
 			}
-			continue
-		}
-		top := maximum(row)
-		var sum float64
-		for _, s := range row {
-			sum += exp(float64(s) - top)
-		}
-		for e, s := range row {
-			ds[e] = float32(-(exp(float64(s)-top) / sum) * dot)
+			for e, s := range row {
+				ds[e] = float32(-(exp(float64(s)-top) / sum) * dot)
+			}
 		}
 		for j, id := range chosen {
 			ds[id] = float32(float64(w[j]) * (float64(dw[j]) - dot))
