@@ -94,10 +94,9 @@ var (
 
 // ieee returns the format with infinities, NaNs and the usual bias.
 func ieee(name string, exponentBits, mantissaBits int) Format {
-	bias := 1<<(exponentBits-1) - 1
-	// Largest finite: a mantissa of ones at the exponent below the reserved one.
-	largest := math.Ldexp(2-math.Ldexp(1, -mantissaBits), bias)
-	return Format{name, exponentBits, mantissaBits, bias, float32(largest), ToInfinity, IEEE}
+	f := Format{Name: name, ExponentBits: exponentBits, MantissaBits: mantissaBits, Bias: 1<<(exponentBits-1) - 1}
+	f.Max = f.largest()
+	return f
 }
 
 // integer returns the symmetric integer grid of n bits. It is a float without
