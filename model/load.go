@@ -168,9 +168,13 @@ func parseWeights(c Config, data []byte) (*Params, error) {
 	if n := c.Params(); n > len(data)/2 {
 		return nil, fmt.Errorf("%d bytes cannot hold the %d parameters that config.json describes", len(data), n)
 	}
-	layout := Layout(c)
-	known := make(map[string]bool, len(layout))
-	for _, want := range layout {
+	p := New(c)
+	if !c.Dense() && f.Tensor(routerBiasName(0)) != nil {
+		p.RouterBias = make([]float32, c.Layers*c.Experts)
+	}
+	stored := p.stored()
+	known := make(map[string]bool, len(stored))
+	for _, want := range stored {
 		known[want.Name] = true
 		t := f.Tensor(want.Name)
 		if t == nil {
@@ -180,38 +184,28 @@ func parseWeights(c Config, data []byte) (*Params, error) {
 			return nil, fmt.Errorf("tensor %q has shape %v, config.json asks for %v", want.Name, t.Shape, want.Shape)
 		}
 	}
-	biased := !c.Dense() && f.Tensor(routerBiasName(0)) != nil
-	for l := range c.Layers {
-		if !biased {
-			break
-		}
-		known[routerBiasName(l)] = true
-		t := f.Tensor(routerBiasName(l))
-		if t == nil || !slices.Equal(t.Shape, []int{c.Experts}) {
-			return nil, fmt.Errorf("tensor %q is missing or not of shape [%d]: every layer needs one", routerBiasName(l), c.Experts)
-		}
-	}
 	for i := range f.Tensors {
 		if name := f.Tensors[i].Name; !known[name] {
 			return nil, fmt.Errorf("unexpected tensor %q: config.json describes a model without it", name)
 		}
 	}
-	// The shapes agree, so the parameters are no larger than the file allows.
-	p := New(c)
-	for i := range p.tensors {
-		if err := readFinite(f.Tensor(p.tensors[i].Name), p.tensors[i].Data); err != nil {
+	for _, t := range stored {
+		if err := readFinite(f.Tensor(t.Name), t.Data); err != nil {
 			return nil, err
 		}
 	}
-	if biased {
-		p.RouterBias = make([]float32, c.Layers*c.Experts)
-		for l := range c.Layers {
-			if err := readFinite(f.Tensor(routerBiasName(l)), p.LayerRouterBias(l)); err != nil {
-				return nil, err
-			}
+	return p, nil
+}
+
+// stored are the tensors of a checkpoint: those of the layout, and the selection bias of every layer if there is one.
+func (p *Params) stored() []Tensor {
+	list := slices.Clip(p.tensors)
+	for l := range p.Config.Layers {
+		if bias := p.LayerRouterBias(l); bias != nil {
+			list = append(list, Tensor{Name: routerBiasName(l), Shape: []int{len(bias)}, Data: bias})
 		}
 	}
-	return p, nil
+	return list
 }
 
 // readFinite copies a tensor, which must not hold NaN or an infinity: whatever
@@ -307,13 +301,8 @@ func encode(p *Params, x Extras) ([]file, error) {
 		return nil, fmt.Errorf("%d tokens for a vocabulary of %d", len(x.Vocab), p.Config.Vocab)
 	}
 	var tensors []safetensors.Tensor
-	for _, t := range p.tensors {
+	for _, t := range p.stored() {
 		tensors = append(tensors, safetensors.Float32(t.Name, t.Shape, t.Data))
-	}
-	if p.RouterBias != nil {
-		for l := range p.Config.Layers {
-			tensors = append(tensors, safetensors.Float32(routerBiasName(l), []int{p.Config.Experts}, p.LayerRouterBias(l)))
-		}
 	}
 	var weights bytes.Buffer
 	// transformers refuses files that do not name their framework.
