@@ -21,16 +21,14 @@ func formatVocab(vocab []string) ([]byte, error) {
 			return nil, fmt.Errorf("token %q has two ids, %d and %d", token, other, id)
 		}
 		seen[token] = id
-		var key bytes.Buffer
-		e := json.NewEncoder(&key)
-		e.SetEscapeHTML(false)
-		if err := e.Encode(token); err != nil {
+		key, err := indented(token)
+		if err != nil {
 			return nil, err
 		}
 		if id > 0 {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(&b, "\n  %s: %d", bytes.TrimSpace(key.Bytes()), id)
+		fmt.Fprintf(&b, "\n  %s: %d", bytes.TrimSpace(key), id)
 	}
 	b.WriteString("\n}\n")
 	return b.Bytes(), nil
