@@ -27,24 +27,14 @@ const (
 	BF16 DType = "BF16"
 )
 
-// dtypes lists the formats a file may contain, with their bytes per value.
-var dtypes = []struct {
-	name  DType
-	bytes uint64
-}{
-	{F64, 8}, {F32, 4}, {F16, 2}, {BF16, 2}, {"F8_E5M2", 1}, {"F8_E4M3", 1}, {"F8_E8M0", 1},
-	{"I64", 8}, {"U64", 8}, {"I32", 4}, {"U32", 4}, {"I16", 2}, {"U16", 2}, {"I8", 1}, {"U8", 1}, {"BOOL", 1},
+// sizes are the bytes per value of the formats a file may contain.
+var sizes = map[DType]uint64{
+	F64: 8, F32: 4, F16: 2, BF16: 2, "F8_E5M2": 1, "F8_E4M3": 1, "F8_E8M0": 1,
+	"I64": 8, "U64": 8, "I32": 4, "U32": 4, "I16": 2, "U16": 2, "I8": 1, "U8": 1, "BOOL": 1,
 }
 
 // size is the number of bytes per value, 0 for an unknown format.
-func (d DType) size() uint64 {
-	for _, known := range dtypes {
-		if known.name == d {
-			return known.bytes
-		}
-	}
-	return 0
-}
+func (d DType) size() uint64 { return sizes[d] }
 
 // Tensor is one named array, row-major, little-endian.
 type Tensor struct {
