@@ -121,38 +121,24 @@ func firstKeys(s *scanner) ([]string, error) {
 
 // probe is the keys of the input's first complete row, and the input from its beginning.
 func (in Input) probe(src io.Reader) (keys []string, whole io.Reader, err error) {
-	held := &probing{src: src}
-	if in.At == nil {
-		held.kept = new(chunks)
+	head, kept, read := src, chunks{}, 0
+	if in.At == nil { // it cannot be read once more
+		head = io.TeeReader(src, &kept)
 	}
-	keys, err = firstKeys(newScanner(held, in.most()))
+	keys, err = firstKeys(newScanner(watched{head, func(n int, err error) error {
+		if read += n; read >= probed {
+			err = cmp.Or(err, errProbed)
+		}
+		return err
+	}}, in.most()))
 	if errors.Is(err, errProbed) || errors.Is(err, errExpansion) {
 		return nil, nil, &Refused{in.Name, err.Error(), "it is no dump: look at how it begins"}
 	}
 	if in.At == nil {
-		return keys, io.MultiReader(io.NewSectionReader(held.kept, 0, held.kept.size), src), nil
+		return keys, io.MultiReader(io.NewSectionReader(&kept, 0, kept.size), src), nil
 	}
 	_, whole, _, _ = in.opened() // as the first time
 	return keys, whole, nil
-}
-
-// probing is the beginning of a stream, which is kept if it cannot be read once more.
-type probing struct {
-	src  io.Reader
-	kept *chunks
-	n    int64
-}
-
-func (p *probing) Read(b []byte) (int, error) {
-	if p.n >= probed {
-		return 0, errProbed
-	}
-	n, err := p.src.Read(b)
-	p.n += int64(n)
-	if p.kept != nil {
-		p.kept.Write(b[:n])
-	}
-	return n, err
 }
 
 func (f *File) readLines(in Input, src io.Reader, forced string, visit func(*Row) error) error {
