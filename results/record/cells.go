@@ -145,14 +145,7 @@ func ParseCells(path string, text []byte) (*Cells, error) {
 }
 
 // HasCells reports whether a folder has cells.
-func HasCells(dir string) bool {
-	for _, name := range []string{CellsFile, PackedCells} {
-		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
-			return true
-		}
-	}
-	return false
-}
+func HasCells(dir string) bool { return holds(dir, CellsFile) || holds(dir, PackedCells) }
 
 // Keys are the keys of the cells, in the order of the lines.
 func (c *Cells) Keys() []string { return c.order }

@@ -605,15 +605,11 @@ type dumpClaim struct {
 
 // claimOf reads the claim of a run's folder, nil if it has none.
 func claimOf(dir string) (*dumpClaim, error) {
-	c := &dumpClaim{dir: dir}
-	_, err := readJSON(filepath.Join(dir, dumpClaimFile), c)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
+	c, _, err := readOptional[dumpClaim](dir, dumpClaimFile)
+	if c != nil {
+		c.dir = dir
 	}
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
+	return c, err
 }
 
 // fromFolder is a path as a claim holds it.

@@ -100,6 +100,19 @@ func readJSON(path string, v any) ([]byte, error) {
 	return text, nil
 }
 
+// readOptional is readJSON of a file that a run's folder may lack: nil without it.
+func readOptional[T any](dir, name string) (*T, []byte, error) {
+	v := new(T)
+	text, err := readJSON(filepath.Join(dir, name), v)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return v, text, nil
+}
+
 // jsonLine is a value as a line of JSON.
 func jsonLine(v any) ([]byte, error) {
 	text, err := json.Marshal(v)

@@ -267,17 +267,7 @@ func WriteClock(dir string, c *Clock) error {
 
 // readClock reads the clock's file of a run directory with its text; nil where the
 // run's schedule has no clock.
-func readClock(dir string) (*Clock, []byte, error) {
-	c := new(Clock)
-	text, err := readJSON(filepath.Join(dir, ClockFile), c)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, nil
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	return c, text, nil
-}
+func readClock(dir string) (*Clock, []byte, error) { return readOptional[Clock](dir, ClockFile) }
 
 // Window is the number of consecutive evaluations whose mean stands for a
 // run's peak and for its end.

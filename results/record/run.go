@@ -49,14 +49,13 @@ type Run struct {
 }
 
 // Exists reports whether dir holds a run, finished or not.
-func Exists(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, RecipeFile))
-	return err == nil
-}
+func Exists(dir string) bool { return holds(dir, RecipeFile) }
 
 // Finished reports whether the run in dir has ended and its summary is whole.
-func Finished(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, doneFile))
+func Finished(dir string) bool { return holds(dir, doneFile) }
+
+func holds(dir, name string) bool {
+	_, err := os.Stat(filepath.Join(dir, name))
 	return err == nil
 }
 
@@ -271,7 +270,6 @@ func readStep(dst []Metric, line []byte) (int, []Metric, error) {
 		return 0, dst, fmt.Errorf("step %q is not a whole number", rest[:end])
 	}
 	dec := json.NewDecoder(bytes.NewReader(line))
-	dec.UseNumber()
 	for range 3 { // the opening brace, "step" and its value
 		dec.Token()
 	}
@@ -433,7 +431,6 @@ func (m Metrics) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads what MarshalJSON writes, in the order of the text.
 func (m *Metrics) UnmarshalJSON(text []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.UseNumber()
 	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
 		return fmt.Errorf("metrics: want an object")
 	}
