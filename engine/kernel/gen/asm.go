@@ -148,6 +148,12 @@ func (t *text) fields(call, at string, list ...string) {
 	}
 }
 
+// call loads the address of a call into a register, and fields of it into others.
+func (t *text) call(call, at string, list ...string) {
+	t.op("MOVQ", "call+0(FP)", at)
+	t.fields(call, at, list...)
+}
+
 // arm says that the file is one of arm64.
 func (t *text) arm() bool { return t.arch == neon.arch }
 

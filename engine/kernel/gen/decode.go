@@ -19,8 +19,7 @@ func decodeEntry(heads int) entry {
 //	R15, AX, R12 three times R8, R9, R13   R10 keys to come   R11 from panel to panel
 func decodeHeads(t *text, isa isa, consts map[string]uint32, heads int) {
 	routineText(t, isa, decodeEntry(heads), consts, func(v *vec) {
-		v.op("MOVQ", "call+0(FP)", "CX")
-		v.fields("decodeCall", "CX", "scores SI", "q BX", "keys DX", "headDim R8", "ld R9", "headDim R13", "nextKeys R10", "panelStride R11")
+		v.call("decodeCall", "CX", "scores SI", "q BX", "keys DX", "headDim R8", "ld R9", "headDim R13", "nextKeys R10", "panelStride R11")
 		v.op("SHLQ", "$2", "R8")
 		v.op("SHLQ", "$6", "R13")
 		for _, triple := range [][2]string{{"R8", "R15"}, {"R9", "AX"}, {"R13", "R12"}} {
@@ -66,8 +65,7 @@ func (v *vec) scoreHeads(maxima []string) {
 	v.op("JEQ", "part")
 	v.loop("single", "CX", func() { v.scorePanels("single", 1, maxima, false) })
 	v.label("part")
-	v.op("MOVQ", "call+0(FP)", "CX")
-	v.op("MOVQ", "decodeCall_n(CX)", "CX")
+	v.call("decodeCall", "CX", "n CX")
 	v.op("ANDQ", "$15", "CX")
 	v.op("JEQ", "scored")
 	v.scorePanels("part", 1, maxima, true)
@@ -141,8 +139,7 @@ func (v *vec) scorePanels(name string, panels int, maxima []string, part bool) {
 // softHeads replaces the scores by exponentials, those of a last panel all of them: what
 // belongs to no key is not read. A maximum need not know of NaN, for the sum will.
 func (v *vec) softHeads(maxima []string) {
-	v.op("MOVQ", "call+0(FP)", "DX")
-	v.fields("decodeCall", "DX", "maxima DI", "scores SI", "n R10")
+	v.call("decodeCall", "DX", "maxima DI", "scores SI", "n R10")
 	scale := v.broadcast("decodeCall_scale(DX)")
 	v.op("MOVQ", "DI", "BX")
 	v.op("MOVQ", "decodeCall_unrounded(DX)", "DI")
@@ -185,8 +182,7 @@ func (v *vec) softHeads(maxima []string) {
 //	SI score   R15 the same unrounded   DI value   R13 value to come   CX keys left
 //	R11 columns left
 func (v *vec) mixHeads(heads int) {
-	v.op("MOVQ", "call+0(FP)", "CX")
-	v.fields("decodeCall", "CX", "scores AX", "values DX", "out BX", "headDim R8", "ld R9", "valueStride R10", "headDim R11")
+	v.call("decodeCall", "CX", "scores AX", "values DX", "out BX", "headDim R8", "ld R9", "valueStride R10", "headDim R11")
 	v.op("SHLQ", "$2", "R8")
 	for _, triple := range [][2]string{{"R9", "R12"}, {"R8", "R14"}} {
 		v.op("LEAQ", fmt.Sprintf("(%s)(%s*2)", triple[0], triple[0]), triple[1])
@@ -211,9 +207,7 @@ func (v *vec) mixColumns(name string, heads, columns int) {
 	for i := range mix {
 		mix[i] = v.zeroed()
 	}
-	v.op("MOVQ", "call+0(FP)", "CX")
-	v.op("MOVQ", "decodeCall_unrounded(CX)", "R15")
-	v.op("MOVQ", "decodeCall_nextValues(CX)", "R13")
+	v.call("decodeCall", "CX", "unrounded R15", "nextValues R13")
 	v.op("SUBQ", "decodeCall_values(CX)", "R13")
 	v.op("ADDQ", "DX", "R13")
 	v.op("MOVQ", "decodeCall_n(CX)", "CX")
@@ -240,8 +234,7 @@ func (v *vec) mixColumns(name string, heads, columns int) {
 		v.op("ADDQ", "R10", "DI")
 		v.op("ADDQ", "R10", "R13")
 	})
-	v.op("MOVQ", "call+0(FP)", "CX")
-	v.op("MOVQ", "decodeCall_sums(CX)", "CX")
+	v.call("decodeCall", "CX", "sums CX")
 	for h := range heads {
 		v.storeFirst(sums[h], fmt.Sprintf("%d(CX)", 4*h))
 		v.spread(sums[h])

@@ -14,8 +14,7 @@ import "fmt"
 //	R15 queries at a column
 func prefillRows(t *text, isa isa, consts map[string]uint32) {
 	routineText(t, isa, entry{name: "prefillRows", parameters: "(call *prefillCall)", args: 8, chosen: true}, consts, func(v *vec) {
-		v.op("MOVQ", "call+0(FP)", "CX")
-		v.fields("prefillCall", "CX", "rows R9", "n R10", "headDim R12")
+		v.call("prefillCall", "CX", "rows R9", "n R10", "headDim R12")
 		v.scoreQueries()
 		v.softQueries()
 		newVec(v.text, isa, nil).mixQueries() // registers of constants are free by then
@@ -46,8 +45,7 @@ func (v *vec) zeros(n int) []string {
 // scoreQueries multiplies the queries by the keys of a panel, as many at a time as a register
 // has lanes.
 func (v *vec) scoreQueries() {
-	v.fields("prefillCall", "CX", "scores SI", "keys DX", "queries BX")
-	v.op("MOVQ", "prefillCall_panelStride(CX)", "R11")
+	v.fields("prefillCall", "CX", "scores SI", "keys DX", "queries BX", "panelStride R11")
 	v.op("LEAQ", "14(R10)(R9*1)", "CX")
 	v.op("SHRQ", "$4", "CX")
 	v.label("panel")
@@ -155,8 +153,7 @@ func (v *vec) keepUnder(mask, r string) {
 // softQueries finds the maxima and replaces the scores by exponentials, of four keys side by
 // side: the keys are rounded up to whole panels, and a query's later ones count for nothing.
 func (v *vec) softQueries() {
-	v.op("MOVQ", "call+0(FP)", "DX")
-	v.op("MOVQ", "prefillCall_scores(DX)", "SI")
+	v.call("prefillCall", "DX", "scores SI")
 	m := v.new()
 	v.set(m, v.bits(infinityBits|signMask))
 	v.overKeys("max", func(mask string) { v.under(mask, "VMAXPS", "(SI)", m) })
@@ -222,8 +219,7 @@ func (v *vec) scaleMaxima(m, scale string) {
 
 // mixQueries adds up the exponentials and the values that they weigh, and divides.
 func (v *vec) mixQueries() {
-	v.op("MOVQ", "call+0(FP)", "CX")
-	v.op("MOVQ", "prefillCall_valueStride(CX)", "R8")
+	v.call("prefillCall", "CX", "valueStride R8")
 	v.overColumns("prefillCall", "scores", "values", "out", func(name string, mix []string, add func(mask, weights string)) {
 		p, sum := v.new(), v.zeroed()
 		v.op("MOVQ", "prefillCall_unrounded(BX)", "R14")
@@ -247,8 +243,7 @@ func (v *vec) mixQueries() {
 //
 //	DX values at these columns   R13 out   R11 columns left   DI value at a key
 func (v *vec) overColumns(call, weights, values, out string, body func(name string, sums []string, add func(mask, weights string))) {
-	v.op("MOVQ", "call+0(FP)", "BX")
-	v.fields(call, "BX", values+" DX", out+" R13", "headDim R11")
+	v.call(call, "BX", values+" DX", out+" R13", "headDim R11")
 	columns := func(name string, n int) {
 		v.op("MOVQ", call+"_"+weights+"(BX)", "SI")
 		v.op("MOVQ", "DX", "DI")
@@ -320,8 +315,7 @@ func (v isa) gradKeyCount() int { return v.lanes() / 2 }
 //	R8 from key to key   CX keys left
 func gradRows(t *text, isa isa, consts map[string]uint32) {
 	routineText(t, isa, entry{name: "queryGrads", parameters: "(call *gradCall)", args: 8, chosen: true}, consts, func(v *vec) {
-		v.op("MOVQ", "call+0(FP)", "CX")
-		v.fields("gradCall", "CX", "rows R9", "n R10", "keyStride R8")
+		v.call("gradCall", "CX", "rows R9", "n R10", "keyStride R8")
 		v.gradProbs()
 		v.gradScores()
 		v.gradQueries()
@@ -340,9 +334,7 @@ func (v *vec) gradProbs() {
 	v.op("LEAQ", "(R8)(R8*2)", "R11")
 	v.op("MOVQ", "gradCall_keyCount(CX)", "CX")
 	v.label("keys")
-	v.op("MOVQ", "call+0(FP)", "BX")
-	v.op("MOVQ", "gradCall_headDim(BX)", "R14")
-	v.op("MOVQ", "gradCall_queries(BX)", "BX")
+	v.call("gradCall", "BX", "headDim R14", "queries BX")
 	v.op("MOVQ", "R14", "DX")
 	v.op("SHLQ", "$6", "DX")
 	sums, x, y, count := v.zeros(v.v.lanes()), v.new(), v.new(), v.v.gradKeyCount()

@@ -149,8 +149,7 @@ func (w tiler) chain(name string, ahead ...string) {
 }
 
 func (w tiler) prologue() {
-	w.op("MOVQ", "call+0(FP)", "DI")
-	w.fields("tileCall", "DI", "a AX", "c DX", "ais SI", "aks R8", "ldb R9", "group R10", "ldc R11")
+	w.call("tileCall", "DI", "a AX", "c DX", "ais SI", "aks R8", "ldb R9", "group R10", "ldc R11")
 	w.op("LEAQ", "(SI)(SI*2)", "R12")
 	if w.s.rows > 4 {
 		w.op("LEAQ", "(SI)(SI*4)", "R15")
@@ -398,8 +397,7 @@ func multiple(i int) string {
 }
 
 func (w neonTiler) prologue() {
-	w.op("MOVD", "call+0(FP)", "R0")
-	w.fields("tileCall", "R0", "a R1", "c R2", "ais R5", "aks R6", "ldb R7", "group R8", "ldc R9", "tiles R19")
+	w.call("tileCall", "R0", "a R1", "c R2", "ais R5", "aks R6", "ldb R7", "group R8", "ldc R9", "tiles R19")
 	for i := 2; i < w.rows; i++ {
 		w.op("ADD", multiple(i-1), "R5", multiple(i))
 	}
