@@ -118,6 +118,20 @@ func (t *text) loop(label, counter string, body func()) {
 	t.op("JNZ", label)
 }
 
+// inSteps repeats a body as long as a counter has the elements of a step, and goes on at rest
+// with what is left in the counter.
+func (t *text) inSteps(label, rest, counter string, step int, body func()) {
+	by := fmt.Sprintf("$%d", step)
+	t.op("SUBQ", by, counter)
+	t.op("JLT", rest)
+	t.label(label)
+	body()
+	t.op("SUBQ", by, counter)
+	t.op("JGE", label)
+	t.label(rest)
+	t.op("ADDQ", by, counter)
+}
+
 // advance adds a number to registers.
 func (t *text) advance(by int, registers ...string) {
 	for _, r := range registers {
@@ -294,16 +308,10 @@ func vectorFile(sets ...isa) *text {
 // that many, and one vector after that.
 func (v *vec) overGroups(several int, pointers []string, body func(vectors int)) {
 	if several > 1 {
-		elements := fmt.Sprintf("$%d", several*v.v.lanes())
-		v.op("SUBQ", elements, "CX")
-		v.op("JLT", "fewer")
-		v.label("several")
-		body(several)
-		v.advance(several*v.v.bytes, pointers...)
-		v.op("SUBQ", elements, "CX")
-		v.op("JGE", "several")
-		v.label("fewer")
-		v.op("ADDQ", elements, "CX")
+		v.inSteps("several", "fewer", "CX", several*v.v.lanes(), func() {
+			body(several)
+			v.advance(several*v.v.bytes, pointers...)
+		})
 	}
 	v.overLanes("", pointers, func() { body(1) })
 }
@@ -311,19 +319,12 @@ func (v *vec) overGroups(several int, pointers []string, body func(vectors int))
 // overLanes writes the body once for whole vectors, in a loop over the CX
 // elements that moves the pointers along, and once for the rest.
 func (v *vec) overLanes(name string, pointers []string, body func()) {
-	whole, rest, done := name+"whole", name+"rest", name+"done"
-	lanes := fmt.Sprintf("$%d", v.v.lanes())
-	v.op("SUBQ", lanes, "CX")
-	v.op("JLT", rest)
-	v.label(whole)
-	body()
-	v.advance(v.v.bytes, pointers...)
-	v.op("SUBQ", lanes, "CX")
-	v.op("JGE", whole)
-	v.label(rest)
-	v.op("ADDQ", lanes, "CX")
+	v.inSteps(name+"whole", name+"rest", "CX", v.v.lanes(), func() {
+		body()
+		v.advance(v.v.bytes, pointers...)
+	})
 	v.op("TESTQ", "CX", "CX")
-	v.op("JEQ", done)
+	v.op("JEQ", name+"done")
 	v.masked = true
 	if v.v == neon {
 		v.loop(name+"one", "CX", func() {
@@ -335,5 +336,5 @@ func (v *vec) overLanes(name string, pointers []string, body func()) {
 		body()
 	}
 	v.masked = false
-	v.label(done)
+	v.label(name + "done")
 }

@@ -52,14 +52,7 @@ func (v *vec) scoreHeads(maxima []string) {
 	v.op("MOVQ", "decodeCall_n(CX)", "CX")
 	v.op("SHRQ", "$4", "CX") // whole ones
 	if panels == 2 {
-		v.op("SUBQ", "$2", "CX")
-		v.op("JLT", "less")
-		v.label("pair")
-		v.scorePanels("pair", 2, maxima, false)
-		v.op("SUBQ", "$2", "CX")
-		v.op("JGE", "pair")
-		v.label("less")
-		v.op("ADDQ", "$2", "CX")
+		v.inSteps("pair", "less", "CX", 2, func() { v.scorePanels("pair", 2, maxima, false) })
 	}
 	v.op("TESTQ", "CX", "CX")
 	v.op("JEQ", "part")

@@ -501,20 +501,15 @@ func gradKeys(t *text, isa isa) {
 			}
 			v.advance(64*count, "SI")
 		}
-		v.op("SUBQ", fmt.Sprintf("$%d", len(sums)), "CX")
-		v.op("JLT", "single")
-		v.label("several")
-		v.op("LEAQ", "(DI)(R8*4)", "R15")
-		keys(len(sums))
-		if len(sums) == 4 {
-			v.op("MOVQ", "R15", "DI")
-		} else {
-			v.op("LEAQ", "(R15)(R8*4)", "DI")
-		}
-		v.op("SUBQ", fmt.Sprintf("$%d", len(sums)), "CX")
-		v.op("JGE", "several")
-		v.label("single")
-		v.op("ADDQ", fmt.Sprintf("$%d", len(sums)), "CX")
+		v.inSteps("several", "single", "CX", len(sums), func() {
+			v.op("LEAQ", "(DI)(R8*4)", "R15")
+			keys(len(sums))
+			if len(sums) == 4 {
+				v.op("MOVQ", "R15", "DI")
+			} else {
+				v.op("LEAQ", "(R15)(R8*4)", "DI")
+			}
+		})
 		v.op("JEQ", "done")
 		v.loop("one", "CX", func() {
 			keys(1)
