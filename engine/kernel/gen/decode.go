@@ -45,13 +45,9 @@ func ofHead(base, stride, triple string, head, offset int) string {
 //
 //	CX panels left   R14 columns left   DI keys of the second of two panels
 func (v *vec) scoreHeads(maxima []string) {
-	panels := 1
-	if v.v == avx512 {
-		panels = 2
-	}
 	v.op("MOVQ", "decodeCall_n(CX)", "CX")
 	v.op("SHRQ", "$4", "CX") // whole ones
-	if panels == 2 {
+	if v.v == avx512 {
 		v.inSteps("pair", "less", "CX", 2, func() { v.scorePanels("pair", 2, maxima, false) })
 	}
 	v.op("TESTQ", "CX", "CX")
