@@ -90,8 +90,6 @@ type Pipeline struct {
 	weights  Weights
 	current  []bool
 	keep     []bool
-	kept     []bool
-	closed   []bool
 
 	ruleNames []ruleNames
 

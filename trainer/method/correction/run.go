@@ -6,22 +6,18 @@ import (
 	"driftlab/trainer/method/masked"
 )
 
-// run computes what the stage and mode call for and folds it into b.LossMask,
-// b.Weight and b.Gate.
+// run computes what the stage and mode call for, in b.LossMask, b.Weight and b.Gate.
 func (p *Pipeline) run(b *batch.Batch, s Stage) error {
 	p.stage = s
 	if err := p.compare(b, s); err != nil {
 		return err
 	}
-	n := b.Tokens()
 	all := s == AtBatch || p.Mode == Bypass // else only the masks of every step
 	p.current = append(p.current[:0], b.Mask...)
 	if p.Order == Sequential && !all {
 		p.current = append(p.current[:0], b.BatchMask...)
 	}
-	p.kept = refill(p.kept, n, true)
-	p.closed = refill(p.closed, n, false)
-	p.buffer = refill(p.buffer, n, 0)
+	p.buffer = refill(p.buffer, b.Tokens(), 0)
 	for i, m := range p.Masks {
 		if all && i == p.WeightsAfter {
 			if err := p.weigh(b); err != nil {
@@ -41,7 +37,6 @@ func (p *Pipeline) run(b *batch.Batch, s Stage) error {
 			return err
 		}
 	}
-	p.fold(b, all)
 	if p.Names == "skyrl" {
 		p.skyrlTotals(b)
 	} else {
@@ -100,6 +95,7 @@ func (p *Pipeline) weigh(b *batch.Batch) error {
 	if p.BatchNormalize {
 		p.normalise(in)
 	}
+	copy(b.Weight, p.weights.Applied)
 	return nil
 }
 
@@ -150,26 +146,13 @@ func (p *Pipeline) mask(b *batch.Batch, m Masking, everyStep bool) error {
 			continue
 		}
 		if everyStep || p.Denominator == Pre {
-			p.closed[n] = true
+			b.Gate[n] = false
 		} else {
-			p.kept[n] = false
+			b.LossMask[n] = false
 		}
 		if p.Order == Sequential {
 			p.current[n] = false
 		}
 	}
 	return nil
-}
-
-// fold writes the results into the batch.
-func (p *Pipeline) fold(b *batch.Batch, weighed bool) {
-	if weighed && p.Weights != nil {
-		copy(b.Weight, p.weights.Applied)
-	}
-	for n := range b.LossMask {
-		b.LossMask[n] = b.LossMask[n] && p.kept[n]
-		if p.closed[n] {
-			b.Gate[n] = false
-		}
-	}
 }
