@@ -377,26 +377,12 @@ type Band struct {
 
 // Reject clears units whose statistic leaves the band.
 func (m *Band) Reject(keep []bool, in *Input) error {
-	for i := range in.Len() {
-		from, to := in.Span(i)
-		for from < to {
-			end := m.next(in, from, to)
-			in.judge(keep, from, end, m.unit(in, from, end), m.Low, m.High)
-			from = end
-		}
+	by := Segmentation(m.Level)
+	if m.Level == "segment" {
+		by = ByRun
 	}
+	by.each(in, func(from, to int) { in.judge(keep, from, to, m.unit(in, from, to), m.Low, m.High) })
 	return nil
-}
-
-// next returns the end of the unit that starts at from, in a response that ends at to.
-func (m *Band) next(in *Input, from, to int) int {
-	switch m.Level {
-	case "token":
-		return from + 1
-	case "segment":
-		return ByRun.next(in, from, to)
-	}
-	return to
 }
 
 // unit returns the statistic of the entries from..to that count.

@@ -53,10 +53,10 @@ func (in *Input) judge(keep []bool, from, to int, s, low, high float64) {
 // within reports low ≤ x ≤ high, both ends kept; NaN is outside.
 func within(x, low, high float64) bool { return x >= low && x <= high }
 
-// geometricMean is exp of the mean log-ratio of response i, 1 if no token counts.
-func (in *Input) geometricMean(i int) float64 {
-	sum, count := in.rowSum(i)
-	return elementary.Exp(in.clamp(sum / float64(max(count, 1))))
+// geometricMean is exp of the mean log-ratio of the entries from..to that count, 1 if none does.
+func (in *Input) geometricMean(from, to int) float64 {
+	sum, count := in.spanSum(from, to)
+	return in.ratio(sum / float64(max(count, 1)))
 }
 
 // unbounded is the upper bound that never binds.
@@ -128,7 +128,7 @@ type Geometric struct {
 func (m *Geometric) Reject(keep []bool, in *Input) error {
 	for i := range in.Len() {
 		from, to := in.Span(i)
-		in.judge(keep, from, to, in.geometricMean(i), m.Low, m.High)
+		in.judge(keep, from, to, in.geometricMean(from, to), m.Low, m.High)
 	}
 	return nil
 }
@@ -149,15 +149,9 @@ func (m *SegmentMask) Reject(keep []bool, in *Input) error {
 	if err := m.By.require(in); err != nil {
 		return err
 	}
-	for i := range in.Len() {
-		from, to := in.Span(i)
-		for from < to {
-			end := m.By.next(in, from, to)
-			sum, count := in.spanSum(from, end)
-			in.judge(keep, from, end, elementary.Exp(in.clamp(sum/float64(max(count, 1)))), m.Low, m.High)
-			from = end
-		}
-	}
+	m.By.each(in, func(from, to int) {
+		in.judge(keep, from, to, in.geometricMean(from, to), m.Low, m.High)
+	})
 	return nil
 }
 

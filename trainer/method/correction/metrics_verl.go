@@ -316,7 +316,7 @@ func (p *Pipeline) skyrlMask(m Masking, in *Input) {
 		})
 	case *Geometric:
 		p.skyrlSequence(&skyrlGeometric, in, func(i int) (above, below bool) {
-			r := in.geometricMean(i)
+			r := in.geometricMean(in.Span(i))
 			return r > m.High, r < m.Low
 		})
 	}

@@ -362,6 +362,8 @@ const (
 	ByRun Segmentation = "run"
 	// ByTurn makes every value of Batch.Turn a segment.
 	ByTurn Segmentation = "turn"
+	// byToken makes every token a segment, and any other word every response.
+	byToken Segmentation = "token"
 )
 
 // require checks that the column the segmentation reads has been recorded.
@@ -372,21 +374,30 @@ func (s Segmentation) require(in *Input) error {
 	return nil
 }
 
-// next returns the end of the segment that starts at n, below the end of the
-// response, to. Runs end where in.Batch.Mask does, also at tokens that a
-// sequential pipeline has rejected meanwhile.
-func (s Segmentation) next(in *Input, n, to int) int {
-	end := n + 1
-	for end < to {
-		if s == ByTurn && in.Turn[end] != in.Turn[n] {
-			break
+// each calls visit for the segments of all responses, one after the other.
+func (s Segmentation) each(in *Input, visit func(from, to int)) {
+	for i := range in.Len() {
+		from, to := in.Span(i)
+		for n := from + 1; n <= to; n++ {
+			if n == to || s.begins(in, n) {
+				visit(from, n)
+				from = n
+			}
 		}
-		if s == ByRun && in.Batch.Mask[end] != in.Batch.Mask[n] {
-			break
-		}
-		end++
 	}
-	return end
+}
+
+// begins reports whether a segment begins at token n, which is not the first of its
+// response. Runs end where in.Batch.Mask does, also at tokens that a sequential
+// pipeline has rejected meanwhile.
+func (s Segmentation) begins(in *Input, n int) bool {
+	switch s {
+	case ByTurn:
+		return in.Turn[n] != in.Turn[n-1]
+	case ByRun:
+		return in.Batch.Mask[n] != in.Batch.Mask[n-1]
+	}
+	return s == byToken
 }
 
 // SegmentTIS weights every segment of a response, a turn of a dialogue or a run
@@ -410,19 +421,14 @@ func (m *SegmentTIS) Weigh(w *Weights, in *Input) error {
 	if err := m.By.require(in); err != nil {
 		return err
 	}
-	for i := range in.Len() {
-		from, to := in.Span(i)
-		for from < to {
-			end := m.By.next(in, from, to)
-			sum, count := in.spanSum(from, end)
-			if m.Geometric {
-				sum /= length(count, m.Eps)
-			}
-			r := in.ratio(sum)
-			w.spread(in, from, end, r, truncate(r, m.Floor, m.Cap))
-			from = end
+	m.By.each(in, func(from, to int) {
+		sum, count := in.spanSum(from, to)
+		if m.Geometric {
+			sum /= length(count, m.Eps)
 		}
-	}
+		r := in.ratio(sum)
+		w.spread(in, from, to, r, truncate(r, m.Floor, m.Cap))
+	})
 	return nil
 }
 
