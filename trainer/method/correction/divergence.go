@@ -17,11 +17,13 @@ import (
 // rollout engine was too sure of itself and linearly where it was not sure
 // enough. There is no seq_max_k1.
 
-// estimator is one of k1, k2 and k3.
-type estimator string
-
-// aggregate is how a mode turns tokens into a decision: token, seq_sum, seq_mean or seq_max.
-type aggregate string
+// mode is one of the eleven.
+type mode struct {
+	// aggregate is how tokens turn into a decision: token, seq_sum, seq_mean or seq_max.
+	aggregate string
+	// estimator is one of k1, k2 and k3.
+	estimator string
+}
 
 // K1Rejection keeps tokens or responses whose k1 lies between log low and log
 // high.
@@ -30,7 +32,7 @@ type aggregate string
 // Reciprocal bounds do not notice; asymmetric ones act the other way round from
 // Geometric and TokenMask. That is verl's behaviour and kept under verl's names.
 type K1Rejection struct {
-	aggregate aggregate
+	mode mode
 	// Low is the lower bound of roll/old. 1/high in verl's presets.
 	Low float64 `yaml:"low" range:"(0,high]"`
 	// High is the upper bound of roll/old.
@@ -39,8 +41,7 @@ type K1Rejection struct {
 
 // DivergenceRejection keeps tokens or responses whose k2 or k3 is at most high.
 type DivergenceRejection struct {
-	aggregate aggregate
-	estimator estimator
+	mode mode
 	// High is the largest divergence kept, in nats.
 	High float64 `yaml:"high" range:"(0,inf]"`
 }
@@ -48,35 +49,23 @@ type DivergenceRejection struct {
 // measured is a rule that thresholds a statistic, for verl's metrics.
 type measured interface {
 	Masking
-	// modeName is the name metrics carry.
-	modeName() string
-	// sequenceLevel says whether the statistic is one per response.
-	sequenceLevel() bool
+	// measures is the mode that computes the statistic.
+	measures() mode
 	// limits are the bounds of the statistic; low counts only if twoSided.
 	limits() (low, high float64, twoSided bool)
-	// measure fills stat for the tokens of in.Mask, a response's statistic on each of its tokens.
-	measure(stat []float64, in *Input)
 }
 
-func (m *K1Rejection) modeName() string    { return string(m.aggregate) + "_k1" }
-func (m *K1Rejection) sequenceLevel() bool { return m.aggregate != "token" }
+func (m *K1Rejection) measures() mode { return m.mode }
 func (m *K1Rejection) limits() (low, high float64, twoSided bool) {
 	return elementary.Log(m.Low), elementary.Log(m.High), true
 }
-func (m *K1Rejection) measure(stat []float64, in *Input) { measure(stat, in, m.aggregate, "k1") }
 
 // Reject clears what lies outside the bounds.
 func (m *K1Rejection) Reject(keep []bool, in *Input) error { return rejectMeasured(keep, in, m) }
 
-func (m *DivergenceRejection) modeName() string {
-	return string(m.aggregate) + "_" + string(m.estimator)
-}
-func (m *DivergenceRejection) sequenceLevel() bool { return m.aggregate != "token" }
+func (m *DivergenceRejection) measures() mode { return m.mode }
 func (m *DivergenceRejection) limits() (low, high float64, twoSided bool) {
 	return 0, m.High, false
-}
-func (m *DivergenceRejection) measure(stat []float64, in *Input) {
-	measure(stat, in, m.aggregate, m.estimator)
 }
 
 // Reject clears what lies above the bound.
@@ -87,7 +76,7 @@ func (m *DivergenceRejection) Reject(keep []bool, in *Input) error {
 // rejectMeasured applies a measured rule's bounds to its statistic.
 func rejectMeasured(keep []bool, in *Input, m measured) error {
 	stat := in.scratch()
-	m.measure(stat, in)
+	m.measures().fill(stat, in)
 	low, high, twoSided := m.limits()
 	if !twoSided {
 		low = math.Inf(-1)
@@ -98,9 +87,15 @@ func rejectMeasured(keep []bool, in *Input, m measured) error {
 	return nil
 }
 
+// name is what metrics and recipes call the mode.
+func (m mode) name() string { return m.aggregate + "_" + m.estimator }
+
+// perResponse says whether the statistic is one per response.
+func (m mode) perResponse() bool { return m.aggregate != "token" }
+
 // estimate is k1, k2 or k3 of one log-ratio, clamped already.
-func estimate(k estimator, e float64) float64 {
-	switch k {
+func (m mode) estimate(e float64) float64 {
+	switch m.estimator {
 	case "k1":
 		return -e
 	case "k2":
@@ -109,15 +104,15 @@ func estimate(k estimator, e float64) float64 {
 	return elementary.Exp(e) - 1 - e
 }
 
-// measure computes the statistic of a mode.
-func measure(stat []float64, in *Input, how aggregate, k estimator) {
+// fill computes the statistic for the tokens of in.Mask, a response's on each of its tokens.
+func (m mode) fill(stat []float64, in *Input) {
 	for i := range in.Len() {
 		sum, count, largest := 0.0, 0, math.Inf(-1)
 		for n := range in.Where(i, in.Mask) {
-			stat[n] = estimate(k, in.clamp(in.LogRatio[n]))
+			stat[n] = m.estimate(in.clamp(in.LogRatio[n]))
 			sum, count, largest = sum+stat[n], count+1, max(largest, stat[n])
 		}
-		switch how {
+		switch m.aggregate {
 		case "token":
 			continue
 		case "seq_mean":
@@ -136,14 +131,14 @@ func measure(stat []float64, in *Input, how aggregate, k estimator) {
 // modes, 0.01 for k2 and k3.
 func newRejection(name string) Masking {
 	cut := strings.LastIndexByte(name, '_')
-	how, k := aggregate(name[:cut]), estimator(name[cut+1:])
+	m := mode{name[:cut], name[cut+1:]}
 	switch {
-	case k != "k1":
-		return &DivergenceRejection{aggregate: how, estimator: k, High: 0.01}
-	case how == "seq_mean":
-		return &K1Rejection{aggregate: how, Low: 0.999, High: 1.001}
+	case m.estimator != "k1":
+		return &DivergenceRejection{mode: m, High: 0.01}
+	case m.aggregate == "seq_mean":
+		return &K1Rejection{mode: m, Low: 0.999, High: 1.001}
 	}
-	return &K1Rejection{aggregate: how, Low: 0.5, High: 2}
+	return &K1Rejection{mode: m, Low: 0.5, High: 2}
 }
 
 // TVDivergence drops the tokens that would widen the gap between old and mu, in

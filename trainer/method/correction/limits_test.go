@@ -19,8 +19,8 @@ func TestBoundsBelongToTheInside(t *testing.T) {
 		"sequence_tis": {Weights: &SequenceTIS{Cap: 1, Floor: 1}},
 		"token_mis":    {Weights: &TokenMIS{Low: 1, High: 1}},
 		"sequence_mis": {Weights: &SequenceMIS{Low: 1, High: 1}},
-		"token_k1":     {Masks: []Masking{&K1Rejection{aggregate: "token", Low: 1, High: 1}}},
-		"seq_sum_k1":   {Masks: []Masking{&K1Rejection{aggregate: "seq_sum", Low: 1, High: 1}}},
+		"token_k1":     {Masks: []Masking{&K1Rejection{mode: mode{"token", "k1"}, Low: 1, High: 1}}},
+		"seq_sum_k1":   {Masks: []Masking{&K1Rejection{mode: mode{"seq_sum", "k1"}, Low: 1, High: 1}}},
 		"opsm":         {Masks: []Masking{&OPSM{Delta: 0, Signs: Both}}},
 		"trm":          {Masks: []Masking{&TRM{Delta: 0}}},
 		"veto":         {Masks: []Masking{&Veto{Threshold: 1}}},
@@ -52,7 +52,7 @@ func TestBoundsBelongToTheInside(t *testing.T) {
 // above its squared mean; two have |x − y|/√2.
 func TestSpreadOfFew(t *testing.T) {
 	b := rows([][]float64{{-1}}, [][]float64{{-1.5}})
-	for _, p := range []*Pipeline{{Weights: &TokenTIS{Cap: 2}}, {Masks: []Masking{&K1Rejection{aggregate: "token", Low: .5, High: 2}}}} {
+	for _, p := range []*Pipeline{{Weights: &TokenTIS{Cap: 2}}, {Masks: []Masking{&K1Rejection{mode: mode{"token", "k1"}, Low: .5, High: 2}}}} {
 		apply(t, p, b)
 		seen := false
 		for _, m := range p.Metrics() {

@@ -110,7 +110,7 @@ func (p *Pipeline) verlTokenExtremes(in *Input, low, high float64) {
 func (p *Pipeline) verlSequenceExtremes(in *Input, low, high float64) {
 	s := banded{low: elementary.Log(low), high: elementary.Log(high)}
 	for i := range in.Len() {
-		sum, _ := in.rowSum(i)
+		sum, _ := in.spanSum(in.Span(i))
 		s.Add(sum)
 	}
 	above, below := s.shares(0)
@@ -245,14 +245,14 @@ func (p *Pipeline) verlStatistic(d measured, names []string, in *Input) {
 		if tokens.N == before {
 			continue
 		}
-		if !d.sequenceLevel() {
+		if !d.measures().perResponse() {
 			value = masked.Mean(p.buffer[from:to], in.Mask[from:to])
 		}
 		rows.Add(value)
 	}
 	rowsAbove, rowsBelow := rows.shares(0)
 	above, below := rowsAbove, rowsBelow
-	if !d.sequenceLevel() {
+	if !d.measures().perResponse() {
 		above, below = tokens.shares(masked.Epsilon)
 	}
 	std := 0.0
@@ -279,7 +279,7 @@ func (p *Pipeline) skyrlWeights(in *Input) {
 		s.addTokens(in, 0, in.Tokens())
 	} else {
 		for i := range in.Len() {
-			sum, _ := in.rowSum(i)
+			sum, _ := in.spanSum(in.Span(i))
 			s.Add(in.ratio(sum))
 		}
 	}
@@ -311,7 +311,7 @@ func (p *Pipeline) skyrlMask(m Masking, in *Input) {
 		p.add("token_mask_ratio", float64(s.above+s.below)/float64(max(s.N, 1)))
 	case *SequenceMask:
 		p.skyrlSequence(&skyrlProduct, in, func(i int) (above, below bool) {
-			sum, _ := in.rowSum(i)
+			sum, _ := in.spanSum(in.Span(i))
 			return in.ratio(sum) > m.High, in.ratio(sum) < m.Low
 		})
 	case *Geometric:

@@ -85,9 +85,9 @@ func TestMasksByHand(t *testing.T) {
 		{"outlier", &Outlier{Low: .75, High: 2}, [3]bool{}},
 		{"veto in", &Veto{Threshold: .74}, [3]bool{true, true, true}},
 		{"veto out", &Veto{Threshold: .75}, [3]bool{}},
-		{"token_k1", &K1Rejection{aggregate: "token", Low: .8, High: 1.2}, [3]bool{true, false, false}},
-		{"seq_max_k3", &DivergenceRejection{aggregate: "seq_max", estimator: "k3", High: .05}, [3]bool{true, true, true}},
-		{"seq_max_k2", &DivergenceRejection{aggregate: "seq_max", estimator: "k2", High: .044}, [3]bool{}},
+		{"token_k1", &K1Rejection{mode: mode{"token", "k1"}, Low: .8, High: 1.2}, [3]bool{true, false, false}},
+		{"seq_max_k3", &DivergenceRejection{mode: mode{"seq_max", "k3"}, High: .05}, [3]bool{true, true, true}},
+		{"seq_max_k2", &DivergenceRejection{mode: mode{"seq_max", "k2"}, High: .044}, [3]bool{}},
 	} {
 		b := worked()
 		p := &Pipeline{Masks: []Masking{c.m}}

@@ -218,7 +218,7 @@ func weightName(w Weighting) string { return cmp.Or(entryOf(Weightings, w).Name,
 // maskName is the registered name of a rule; the eleven modes share two types.
 func maskName(m Masking) string {
 	if d, ok := m.(measured); ok {
-		return d.modeName()
+		return d.measures().name()
 	}
 	return cmp.Or(entryOf(Masks, m).Name, "mask")
 }

@@ -22,7 +22,7 @@ func FuzzParseRejection(f *testing.F) {
 		}
 		seen := map[string]bool{}
 		for _, m := range masks {
-			name := m.(measured).modeName()
+			name := m.(measured).measures().name()
 			if err := method.Check(m); err != nil {
 				t.Errorf("%q %q: %s: %v", modes, thresholds, name, err)
 			}

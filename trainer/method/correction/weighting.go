@@ -79,14 +79,8 @@ func (in *Input) clamp(logRatio float64) float64 {
 	return min(max(logRatio, -bound), bound)
 }
 
-// rowSum returns the sum of the log-ratios of response i over the mask, not
+// spanSum returns the sum of the log-ratios of the entries from..to over the mask, not
 // clamped, and the number of tokens in it.
-func (in *Input) rowSum(i int) (sum float64, count int) {
-	from, to := in.Span(i)
-	return in.spanSum(from, to)
-}
-
-// spanSum is rowSum over the entries from..to.
 func (in *Input) spanSum(from, to int) (sum float64, count int) {
 	return masked.Sum(in.LogRatio[from:to], in.Mask[from:to]), masked.Count(in.Mask[from:to])
 }
