@@ -112,15 +112,12 @@ type RLOO struct {
 
 // Estimate fills b.Advantage from Reward.
 func (e *RLOO) Estimate(b *batch.Batch) error {
+	one := GRPO{Singleton: e.Singleton}
 	return e.groups.outcome(b, e.Asymmetry, func(score, reward []float64, _ []int) {
-		n := float64(len(reward))
-		switch {
-		case len(reward) == 1 && e.Singleton == "raw":
-			score[0] = reward[0]
-		case !constant(reward): // as one reward alone is
-			m := mean(reward)
-			for i, r := range reward {
-				score[i] = n / (n - 1) * (r - m)
+		one.normalise(score, reward)
+		if n := float64(len(reward)); n > 1 {
+			for i, centred := range score {
+				score[i] = n / (n - 1) * centred
 			}
 		}
 	})

@@ -41,7 +41,9 @@ func (e *OTB) Estimate(b *batch.Batch) error {
 	if err := e.groups.find(b, batch.Mask, batch.TokenReward, batch.LogpOld, batch.SumSquares); err != nil {
 		return err
 	}
-	e.returns(b)
+	if err := returns(b, 1, Carry); err != nil {
+		return err
+	}
 	b.Advantage = batch.Zeroed(b.Advantage, b.Tokens())
 	columns := e.accumulate(b)
 	for k := range e.groups.Len() {
@@ -49,22 +51,6 @@ func (e *OTB) Estimate(b *batch.Batch) error {
 	}
 	e.apply(b)
 	return nil
-}
-
-// returns fills b.Return with the undiscounted reward to come, of generated
-// tokens only.
-func (e *OTB) returns(b *batch.Batch) {
-	b.Return = batch.Zeroed(b.Return, b.Tokens())
-	for i := range b.Len() {
-		from, to := b.Span(i)
-		running := 0.0
-		for n := to - 1; n >= from; n-- {
-			if b.Mask[n] {
-				running += b.TokenReward[n]
-			}
-			b.Return[n] = running
-		}
-	}
 }
 
 // accumulate fills W and the column of every token, and returns the number of columns.

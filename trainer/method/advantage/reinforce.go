@@ -49,15 +49,8 @@ type ReinforceBaseline struct {
 
 // Estimate fills b.Advantage from Reward.
 func (e *ReinforceBaseline) Estimate(b *batch.Batch) error {
-	err := e.groups.outcome(b, symmetric, func(score, reward []float64, _ []int) {
-		if len(reward) > 1 && constant(reward) {
-			return
-		}
-		m := centre(reward)
-		for i, r := range reward {
-			score[i] = r - m
-		}
-	})
+	one := GRPO{Singleton: "raw"}
+	err := e.groups.outcome(b, symmetric, func(score, reward []float64, _ []int) { one.normalise(score, reward) })
 	if err != nil {
 		return err
 	}
@@ -109,13 +102,11 @@ func (e *GPG) Estimate(b *batch.Batch) error {
 		}
 	}
 	alpha := float64(b.Len()) / float64(max(scored, 1))
+	one := GRPO{Singleton: "raw"}
 	return e.groups.outcome(b, e.Asymmetry, func(score, reward []float64, _ []int) {
-		if len(reward) > 1 && constant(reward) {
-			return
-		}
-		m := centre(reward)
-		for i, r := range reward {
-			score[i] = alpha * (r - m) / e.FNorm
+		one.normalise(score, reward)
+		for i, centred := range score {
+			score[i] = alpha * centred / e.FNorm
 		}
 	})
 }
