@@ -1,9 +1,9 @@
 package method
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
-	"math"
 )
 
 // Memory is implemented by whatever remembers something from step to step in addition to
@@ -56,17 +56,17 @@ func appendFixed(dst []byte, x any) []byte {
 // pointers to them. A pointer to a slice takes any number of values; a slice as many
 // as it has.
 func ReadState(state []byte, numbers ...any) error {
-	s := reader{rest: state}
+	s := reader{rest: bytes.NewReader(state)}
 	for _, x := range numbers {
 		switch x := x.(type) {
 		case *int:
-			*x = int(s.word())
-		case *bool:
-			*x = s.bytes(1)[0] != 0
-		case *float64:
-			*x = math.Float64frombits(s.word())
+			var v int64
+			s.read(&v)
+			*x = int(v)
+		case *bool, *float64:
+			s.read(x)
 		case *[]int:
-			*x = make([]int, 0, len(s.rest)/8)
+			*x = make([]int, 0, s.rest.Len()/8)
 			for _, v := range list[int64](&s, nil, -1) {
 				*x = append(*x, int(v))
 			}
@@ -82,42 +82,34 @@ func ReadState(state []byte, numbers ...any) error {
 			panic(fmt.Sprintf("method: a state is not read into a %T", x))
 		}
 	}
-	if s.broken || len(s.rest) > 0 {
+	if s.broken || s.rest.Len() > 0 {
 		return fmt.Errorf("a state of %d bytes is not one of this method and these parameters", len(state))
 	}
 	return nil
 }
 
-// reader decodes a state. Once broken it gives zeroes.
+// reader decodes a state, which is broken where a value is missing.
 type reader struct {
-	rest   []byte
+	rest   *bytes.Reader
 	broken bool
 }
 
-func (s *reader) bytes(n int) []byte {
-	if s.broken || n > len(s.rest) {
-		s.broken = true
-		return make([]byte, n)
-	}
-	data := s.rest[:n]
-	s.rest = s.rest[n:]
-	return data
+// read takes a value of a size that does not depend on the processor.
+func (s *reader) read(x any) {
+	s.broken = binary.Read(s.rest, binary.LittleEndian, x) != nil || s.broken
 }
-
-func (s *reader) word() uint64 { return binary.LittleEndian.Uint64(s.bytes(8)) }
 
 // list reads a slice of want values into x, of any number into new memory if want is below 0. A broken state has none.
 func list[T int64 | float32 | float64](s *reader, x []T, want int) []T {
-	n, size := s.word(), binary.Size(T(0))
-	if s.broken || n > uint64(len(s.rest)/size) || want >= 0 && n != uint64(want) {
+	var n uint64
+	s.read(&n)
+	if s.broken || n > uint64(s.rest.Len()/binary.Size(T(0))) || want >= 0 && n != uint64(want) {
 		s.broken = true
 		return nil
 	}
 	if want < 0 {
 		x = make([]T, n)
 	}
-	if _, err := binary.Decode(s.bytes(int(n)*size), binary.LittleEndian, x); err != nil {
-		s.broken = true
-	}
+	s.read(x)
 	return x
 }

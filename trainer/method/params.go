@@ -191,15 +191,7 @@ func checkRange(name string, value reflect.Value, text string, in reflect.Value)
 	return outside(fmt.Sprintf("%s %v", name, value), toFloat(value), parts)
 }
 
-func toFloat(v reflect.Value) float64 {
-	switch {
-	case v.CanInt():
-		return float64(v.Int())
-	case v.CanUint():
-		return float64(v.Uint())
-	}
-	return v.Float()
-}
+func toFloat(v reflect.Value) float64 { return v.Convert(reflect.TypeFor[float64]()).Float() }
 
 func outside(what string, x float64, parts []interval) error {
 	var words []string

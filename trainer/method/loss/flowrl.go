@@ -2,7 +2,6 @@ package loss
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"driftlab/precision/elementary"
@@ -31,31 +30,20 @@ type FlowRL struct {
 	// LogZRate is the learning rate of log Z: 0.5 with weight 1 moves it to its optimum. The default is ours.
 	LogZRate float64 `yaml:"log_z_rate" default:"0.1" range:"[0,1]"`
 
-	prompts []int64 // sorted
+	prompts []int // sorted
 	logZ    []float64
 }
 
 // AppendState appends log Z of every prompt.
-func (p *FlowRL) AppendState(dst []byte) []byte {
-	bits := make([]float64, len(p.prompts))
-	for k, id := range p.prompts {
-		bits[k] = math.Float64frombits(uint64(id))
-	}
-	return method.AppendState(dst, bits, p.logZ)
-}
+func (p *FlowRL) AppendState(dst []byte) []byte { return method.AppendState(dst, p.prompts, p.logZ) }
 
 // SetState takes what AppendState appended.
 func (p *FlowRL) SetState(state []byte) error {
-	var bits []float64
-	if err := method.ReadState(state, &bits, &p.logZ); err != nil {
+	if err := method.ReadState(state, &p.prompts, &p.logZ); err != nil {
 		return err
 	}
-	if len(bits) != len(p.logZ) {
-		return fmt.Errorf("a state of flowrl has %d prompts and log Z of %d", len(bits), len(p.logZ))
-	}
-	p.prompts = p.prompts[:0]
-	for _, x := range bits {
-		p.prompts = append(p.prompts, int64(math.Float64bits(x)))
+	if len(p.prompts) != len(p.logZ) {
+		return fmt.Errorf("a state of flowrl has %d prompts and log Z of %d", len(p.prompts), len(p.logZ))
 	}
 	return nil
 }
@@ -93,7 +81,7 @@ func (p *FlowRL) Eval(out *Grad, in *batch.Batch) error {
 
 // of returns log Z of a prompt.
 func (p *FlowRL) of(id int64) float64 {
-	if k, known := slices.BinarySearch(p.prompts, id); known {
+	if k, known := slices.BinarySearch(p.prompts, int(id)); known {
 		return p.logZ[k]
 	}
 	return 0
@@ -102,13 +90,13 @@ func (p *FlowRL) of(id int64) float64 {
 // move takes a step of log Z of the batch's prompts.
 func (p *FlowRL) move(f *frame) {
 	for _, id := range f.in.PromptID {
-		if k, known := slices.BinarySearch(p.prompts, id); !known {
-			p.prompts, p.logZ = slices.Insert(p.prompts, k, id), slices.Insert(p.logZ, k, 0)
+		if k, known := slices.BinarySearch(p.prompts, int(id)); !known {
+			p.prompts, p.logZ = slices.Insert(p.prompts, k, int(id)), slices.Insert(p.logZ, k, 0)
 		}
 	}
 	slopes, responses := f.out.work(1, len(p.prompts)), f.out.work(2, len(p.prompts))
 	for i, id := range f.in.PromptID {
-		k, _ := slices.BinarySearch(p.prompts, id)
+		k, _ := slices.BinarySearch(p.prompts, int(id))
 		slopes[k] += float64(2 * p.weight(f, i) * p.violation(f, i))
 		responses[k]++
 	}
