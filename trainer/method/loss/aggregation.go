@@ -1,6 +1,7 @@
 package loss
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -75,12 +76,7 @@ func (a Aggregation) String() string {
 	return s
 }
 
-func (a Aggregation) mode() string {
-	if a.Mode == "" {
-		return "token-mean"
-	}
-	return a.Mode
-}
+func (a Aggregation) mode() string { return cmp.Or(a.Mode, "token-mean") }
 
 // MarshalText writes the recipe's word.
 func (a Aggregation) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
@@ -136,10 +132,7 @@ func (a Aggregation) Validate() error {
 // dst of length B. A batch with nothing to sum gets zeros. Where the form counts
 // prompts, groups is its working memory.
 func (a Aggregation) RowWeights(dst []float64, in *batch.Batch, groups *batch.Groups) error {
-	if a.Pre {
-		return a.rowWeights(dst, in, in.Mask, groups)
-	}
-	return a.rowWeights(dst, in, in.Active(), groups)
+	return a.rowWeights(dst, in, either(a.Pre, in.Mask, in.Active()), groups)
 }
 
 // rowWeights is RowWeights with the mask that denominators count.
@@ -152,9 +145,7 @@ func (a Aggregation) rowWeights(dst []float64, in *batch.Batch, mask []bool, gro
 		clear(dst)
 		return nil
 	}
-	if a.Tokens > 0 {
-		tokens = float64(a.Tokens)
-	}
+	tokens = cmp.Or(float64(a.Tokens), tokens)
 	switch {
 	case a.Sequences > 0:
 		rows = float64(a.Sequences)
@@ -165,10 +156,7 @@ func (a Aggregation) rowWeights(dst []float64, in *batch.Batch, mask []bool, gro
 			rows += count(slices.Contains(in.Mask[from:to], true))
 		}
 	}
-	horizon := float64(longest)
-	if a.Horizon > 0 {
-		horizon = float64(a.Horizon)
-	}
+	horizon := float64(cmp.Or(a.Horizon, longest))
 	if a.mode() == "prompt-mean" {
 		return promptMean(dst, in, groups)
 	}

@@ -69,9 +69,7 @@ func (p *ALP) AddLoss(out *Grad, _ *batch.Batch) error {
 	for _, x := range p.log {
 		sizes.add(elementary.Exp(x))
 	}
-	if len(p.log) > 0 {
-		sizes.log(out, "alp/sigma_mean", "alp/sigma_min", "alp/sigma_max")
-	}
+	sizes.log(out, "alp/sigma_mean", "alp/sigma_min", "alp/sigma_max")
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package loss
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -35,10 +36,7 @@ func withFrame(out *Grad, in *batch.Batch, agg Aggregation, needs batch.Columns,
 	out.rejected = out.rejected[:0]
 	out.frame = frame{out: out, in: in, sg: in.Now.Logp}
 	f := &out.frame
-	if err := in.Require(batch.Mask, batch.Logp); err != nil {
-		return err
-	}
-	if err := in.Require(needs...); err != nil {
+	if err := cmp.Or(in.Require(batch.Mask, batch.Logp), in.Require(needs...)); err != nil {
 		return err
 	}
 	if out.frozen != nil {

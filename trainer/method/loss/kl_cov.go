@@ -51,7 +51,8 @@ func (p *KLCov) Eval(out *Grad, in *batch.Batch) error {
 				switch {
 				case chosen[n] == 0:
 				case p.Exact:
-					value += float64(p.Beta * p.exact(out.DLogits, in, n, p.Beta*f.weight(i, n)))
+					from, to := n*in.Vocab, (n+1)*in.Vocab
+					value += float64(p.Beta * reverseKLRow(out.DLogits[from:to], in.Old.Dist[from:to], in.Now.Dist[from:to], p.Beta*f.weight(i, n)))
 				default:
 					value += float64(p.Beta * math.Abs(lr))
 					dlogp += float64(p.Beta * sign(lr))
@@ -61,15 +62,6 @@ func (p *KLCov) Eval(out *Grad, in *batch.Batch) error {
 		}
 		out.Add("actor/ppo_kl", f.mean(absolute))
 	})
-}
-
-// exact is KL(old‖current) at token n; scale times its derivative is added to dlogits.
-func (p *KLCov) exact(dlogits []float64, in *batch.Batch, n int, scale float64) float64 {
-	from, to := n*in.Vocab, (n+1)*in.Vocab
-	if dlogits != nil {
-		dlogits = dlogits[from:to]
-	}
-	return reverseKLRow(dlogits, in.Old.Dist[from:to], in.Now.Dist[from:to], scale)
 }
 
 // choose marks the tokens to hold back by 1.
@@ -118,9 +110,7 @@ func reverseKLRow[F ~float32 | ~float64](dlogits []float64, logq, logp []F, scal
 		if q > 0 {
 			kl += float64(q * (float64(lq) - float64(logp[a])))
 		}
-		if dlogits != nil {
-			dlogits[a] += float64(scale * (elementary.Exp(float64(logp[a])) - q))
-		}
+		dlogits[a] += float64(scale * (elementary.Exp(float64(logp[a])) - q))
 	}
 	return kl
 }

@@ -120,10 +120,7 @@ type M2Mask struct {
 func (p *M2Mask) Eval(out *Grad, in *batch.Batch) error {
 	return withFrame(out, in, p.Aggregation, batch.Columns{batch.Anchor, batch.LogpRoll, batch.Advantage}, func(f *frame) {
 		p.fill(out, in)
-		counted := f.active
-		if p.Aggregation.Pre {
-			counted = in.Mask
-		}
+		counted := either(p.Aggregation.Pre, in.Mask, f.active)
 		f.restrict(p.both(0, f.active))
 		if f.err = p.Aggregation.rowWeights(f.rowWeight, in, p.both(1, counted), &out.groups); f.err != nil {
 			return

@@ -1,7 +1,7 @@
 package loss
 
 import (
-	"math"
+	"slices"
 
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
@@ -62,11 +62,7 @@ func (p *OAPL) Eval(out *Grad, in *batch.Batch) error {
 // optimalValue is β·log mean exp(R/β), the value of the optimal policy whose KL
 // to the sampling policy costs β.
 func optimalValue(rewards []float64, beta float64) float64 {
-	largest := math.Inf(-1)
-	for _, r := range rewards {
-		largest = max(largest, r)
-	}
-	sum := 0.0
+	largest, sum := slices.Max(rewards), 0.0
 	for _, r := range rewards {
 		sum += elementary.Exp((r - largest) / beta)
 	}

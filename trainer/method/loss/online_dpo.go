@@ -1,7 +1,9 @@
 package loss
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method/batch"
@@ -43,17 +45,10 @@ func (p *OnlineDPO) Eval(out *Grad, in *batch.Batch) error {
 func (p *OnlineDPO) eachPair(f *frame, visit func(w, l int)) {
 	in := f.in
 	groups := f.groups()
+	byReward := func(i, j int) int { return cmp.Compare(in.Reward[i], in.Reward[j]) }
 	for k := range groups.Len() {
 		rows := groups.Rows(k)
-		best, worst := rows[0], rows[0]
-		for _, i := range rows {
-			if in.Reward[i] > in.Reward[best] {
-				best = i
-			}
-			if in.Reward[i] < in.Reward[worst] {
-				worst = i
-			}
-		}
+		best, worst := slices.MaxFunc(rows, byReward), slices.MinFunc(rows, byReward)
 		if !p.AllPairs && in.Reward[best] > in.Reward[worst] {
 			visit(best, worst)
 		}

@@ -199,18 +199,13 @@ type ScoreCentering struct {
 	Aggregation Aggregation `yaml:"aggregation"`
 }
 
-func (p *ScoreCentering) composed() Reinforce {
-	return Reinforce{Anchor: Roll, Aggregation: p.Aggregation, Centering: &p.Centering}
-}
-
 // Composed is the loss with its option.
 func (p *ScoreCentering) Composed() (name string, l Loss) {
-	x := p.composed()
-	return "reinforce", &x
+	return "reinforce", &Reinforce{Anchor: Roll, Aggregation: p.Aggregation, Centering: &p.Centering}
 }
 
 // Eval computes the loss over the active tokens.
 func (p *ScoreCentering) Eval(out *Grad, in *batch.Batch) error {
-	l := p.composed()
+	_, l := p.Composed()
 	return l.Eval(out, in)
 }
