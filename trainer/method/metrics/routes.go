@@ -99,16 +99,7 @@ func (g *Gap) flipExperts(b *batch.Batch) {
 // sameExperts reports whether two top-k lists name the same set of experts, in
 // any order. The lists hold no expert twice.
 func sameExperts(a, b []uint8) bool {
-	for _, x := range a {
-		found := false
-		for _, y := range b {
-			found = found || x == y
-		}
-		if !found {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(a, func(x uint8) bool { return !slices.Contains(b, x) })
 }
 
 // Replayed appends what replay adds to a batch: the responses from first on were
@@ -157,12 +148,8 @@ func Ages(dst []batch.Metric, b *batch.Batch) []batch.Metric {
 	tokens, sum, most, mixed, stale := 0, 0, 0, 0, 0
 	oldest := map[int]int{} // by group
 	for i := range b.Len() {
-		from, to := b.Span(i)
 		first, several := -1, false
-		for n := from; n < to; n++ {
-			if !b.Mask[n] {
-				continue
-			}
+		for n := range b.Where(i, b.Mask) {
 			age := b.LearnerVersion - int(b.Version[n])
 			tokens, sum, most = tokens+1, sum+age, max(most, age)
 			if b.Stale != nil && b.Stale[n] {
