@@ -91,8 +91,7 @@ func parseColumns(tokens []int32) (c columns, ok bool) {
 // Verify implements Task. A response is correct if it ends with "#", the sum
 // in the form above and EOS, and has no other mark. It has the form if the
 // working has all columns in order. Each column is a step.
-func (a *Addition) Verify(p Prompt, response []int32) Verdict {
-	var v Verdict
+func (a *Addition) Verify(p Prompt, response []int32) (v Verdict) {
 	c, ok := parseColumns(p.Tokens)
 	if !ok {
 		return v

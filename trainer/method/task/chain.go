@@ -50,8 +50,7 @@ func drawChain(rng *rand.Rand, n int) (tokens, answer []int32) {
 // Verify implements Task. A response is correct if it ends with "# v <eos>",
 // v the result, and has no other mark. It has the form if the working is a
 // whole pass through the program or, where Direct is positive, empty.
-func (c *Chain) Verify(p Prompt, response []int32) Verdict {
-	var v Verdict
+func (c *Chain) Verify(p Prompt, response []int32) (v Verdict) {
 	g, start, ok := parsePrompt(p.Tokens, colon, 1)
 	if !ok {
 		return v

@@ -90,8 +90,7 @@ func (c *Chapters) chapters(prompt []int32) (n int, ok bool) {
 // Verify implements Task. A response is correct as in Chain, and has the form if
 // its working has as many chapters as the prompt asks for, and counts them down.
 // Each but the last is a step, which ends with how many are left.
-func (c *Chapters) Verify(p Prompt, response []int32) Verdict {
-	var v Verdict
+func (c *Chapters) Verify(p Prompt, response []int32) (v Verdict) {
 	n, ok := c.chapters(p.Tokens)
 	if !ok {
 		return v

@@ -120,8 +120,7 @@ func wantsNotes(prompt []int32) bool {
 // Verify implements Task. A response is correct as in Chain. It has the form if
 // the working is a whole pass through the program, with or without calls and
 // notes. Each value is a step.
-func (l *Lookup) Verify(p Prompt, response []int32) Verdict {
-	var v Verdict
+func (l *Lookup) Verify(p Prompt, response []int32) (v Verdict) {
 	g, start, ok := parseLookup(p.Tokens)
 	if !ok {
 		return v

@@ -133,8 +133,7 @@ func drawPermutation(rng *rand.Rand, n int) program {
 // Verify implements Task. A response is correct if it ends with "# x <eos>",
 // x the answer, and has no other mark. It has the form if the working is any
 // number of whole candidates, none included. Each value is a step.
-func (s *Search) Verify(p Prompt, response []int32) Verdict {
-	var v Verdict
+func (s *Search) Verify(p Prompt, response []int32) (v Verdict) {
 	digits, _ := s.size()
 	g, _, ok := parsePrompt(p.Tokens, equals, digits)
 	if !ok {

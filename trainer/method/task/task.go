@@ -226,13 +226,12 @@ type Tagged struct {
 func NewTagged() *Tagged { return &Tagged{*NewChain()} }
 
 // Verify implements Task.
-func (k *Tagged) Verify(p Prompt, response []int32) Verdict {
+func (k *Tagged) Verify(p Prompt, response []int32) (v Verdict) {
 	if len(response) == 0 || response[0] != equals {
-		v := k.Chain.Verify(p, response)
+		v = k.Chain.Verify(p, response)
 		v.Format = false
 		return v
 	}
-	var v Verdict
 	g, start, ok := parsePrompt(p.Tokens, colon, 1)
 	if !ok {
 		return v
@@ -311,8 +310,7 @@ func (f *Filler) Reproduce(id int64) Prompt {
 
 // Verify implements Task. A response is correct as in Chain; it has the form
 // if the working is a whole pass through the program, then fillers only.
-func (f *Filler) Verify(p Prompt, response []int32) Verdict {
-	var v Verdict
+func (f *Filler) Verify(p Prompt, response []int32) (v Verdict) {
 	g, start, ok := parsePrompt(p.Tokens, colon, 1)
 	if !ok {
 		return v
