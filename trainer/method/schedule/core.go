@@ -86,7 +86,7 @@ type Core struct {
 	workers   []*Worker
 	sequence  []int // the order in which workers are gone through
 	ordered   []*Worker
-	heap      heap
+	agenda    *agenda
 	touched   []int // workers that must look around at the end of their step
 	mail      []delivery
 	timer     int
@@ -155,7 +155,7 @@ func (c *Core) arrange() {
 	for _, i := range c.sequence {
 		c.ordered = append(c.ordered, c.workers[i])
 	}
-	c.heap = newHeap(c.workers, c.sequence)
+	c.agenda = newAgenda(c.workers, c.sequence)
 }
 
 // Next is what is to be done now. It says the same until Done is called.
@@ -224,7 +224,7 @@ func (c *Core) advance() {
 			return
 		}
 	case waking:
-		if w := c.heap.top(); w.until == c.now {
+		if w := c.agenda.top(); w.until == c.now {
 			c.wake(w)
 			return
 		}
@@ -279,7 +279,7 @@ func (c *Core) stop() {
 
 // tick moves the clock to the next event; it reports false if there is none.
 func (c *Core) tick() bool {
-	next := min(c.heap.top().until, c.learner.until)
+	next := min(c.agenda.top().until, c.learner.until)
 	for _, d := range c.mail {
 		next = min(next, d.time)
 	}
@@ -299,6 +299,6 @@ func (c *Core) view() View {
 		Idle: !c.learner.busy, Accumulated: c.learner.taken, Active: c.unfinished - len(c.parked),
 		Slots: c.config.Slots * c.config.Workers, SlotsEach: c.config.Slots,
 		Done: c.done, Flight: c.flight, Queue: c.queue, Workers: c.ordered,
-		Published: c.published, Costs: c.config.Costs,
+		Published: c.published,
 	}
 }

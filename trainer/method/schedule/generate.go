@@ -30,14 +30,14 @@ func (c *Core) stopsCalling(w *Worker) {
 
 // decode asks for the steps that a worker has made by now.
 func (c *Core) decode(w *Worker, steps int) {
-	c.heap.set(w, never)
+	c.agenda.set(w, never)
 	c.emit(Command{Kind: Decode, Worker: w.ID, Steps: steps, Version: w.Version, Requests: w.callers()})
 }
 
 // settle decides what a worker does next, at the end of a step, a prefill or a load.
 func (c *Core) settle(w *Worker) {
 	w.state = resting
-	c.heap.set(w, never)
+	c.agenda.set(w, never)
 	c.answered(w)
 	switch {
 	case c.suspended:
@@ -70,7 +70,7 @@ func (w *Worker) occupied() bool {
 // begin puts a worker into a state that lasts so long.
 func (c *Core) begin(w *Worker, s state, ticks int) {
 	w.state, w.from = s, c.now
-	c.heap.set(w, c.now+ticks)
+	c.agenda.set(w, c.now+ticks)
 }
 
 // run decodes until something is known to happen.
@@ -124,7 +124,7 @@ func (c *Core) pause(w *Worker) {
 	case decoding:
 		steps := ceilDiv(c.now-w.from, w.step)
 		if end := w.from + steps*w.step; end > c.now {
-			c.heap.set(w, min(w.until, end))
+			c.agenda.set(w, min(w.until, end))
 		} else if steps > 0 {
 			c.decode(w, steps)
 		} else {
@@ -137,7 +137,7 @@ func (c *Core) pause(w *Worker) {
 func (c *Core) act() {
 	touched := slices.Clone(c.touched)
 	c.touched = c.touched[:0]
-	slices.SortFunc(touched, func(a, b int) int { return cmp.Compare(c.heap.rank[a], c.heap.rank[b]) })
+	slices.SortFunc(touched, func(a, b int) int { return cmp.Compare(c.agenda.rank[a], c.agenda.rank[b]) })
 	for _, id := range slices.Compact(touched) {
 		c.pause(c.workers[id])
 	}

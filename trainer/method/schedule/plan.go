@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"cmp"
+	"container/heap"
 	"slices"
 )
 
@@ -12,9 +13,23 @@ type plan struct {
 	// added is what the moves add to the load of each worker, first the first
 	// request that they bring to it, both by its number; nil before there are any.
 	added, first []int
-	// ranking is a heap of the workers with a slot, the next to be filled on top;
-	// nil until it is asked for.
+	// ranking has the workers with a slot, the next to be filled on top; nil until it is
+	// asked for. The plan is its heap.Interface.
 	ranking []*Worker
+}
+
+func (p *plan) Len() int { return len(p.ranking) }
+
+func (p *plan) Less(i, j int) bool { return p.before(p.ranking[i], p.ranking[j]) }
+
+func (p *plan) Swap(i, j int) { p.ranking[i], p.ranking[j] = p.ranking[j], p.ranking[i] }
+
+func (p *plan) Push(w any) { p.ranking = append(p.ranking, w.(*Worker)) }
+
+func (p *plan) Pop() any {
+	last := p.ranking[len(p.ranking)-1]
+	p.ranking = p.ranking[:len(p.ranking)-1]
+	return last
 }
 
 func newPlan(v View) *plan { return &plan{view: v} }
@@ -65,15 +80,10 @@ func (p *plan) emptiest() *Worker {
 				p.ranking = append(p.ranking, w)
 			}
 		}
-		for i := len(p.ranking)/2 - 1; i >= 0; i-- {
-			p.sink(i)
-		}
+		heap.Init(p)
 	}
 	for len(p.ranking) > 0 && p.free(p.ranking[0]) <= 0 {
-		last := len(p.ranking) - 1
-		p.ranking[0] = p.ranking[last]
-		p.ranking = p.ranking[:last]
-		p.sink(0)
+		heap.Pop(p)
 	}
 	if len(p.ranking) == 0 {
 		return nil
@@ -92,23 +102,6 @@ func (p *plan) only() *Worker {
 	return best
 }
 
-// sink lets the worker at i sink to its place in the ranking.
-func (p *plan) sink(i int) {
-	for {
-		least := i
-		for _, child := range [...]int{2*i + 1, 2*i + 2} {
-			if child < len(p.ranking) && p.before(p.ranking[child], p.ranking[least]) {
-				least = child
-			}
-		}
-		if least == i {
-			return
-		}
-		p.ranking[i], p.ranking[least] = p.ranking[least], p.ranking[i]
-		i = least
-	}
-}
-
 func (p *plan) move(m Move) {
 	if p.added == nil {
 		p.added, p.first = make([]int, len(p.view.Workers)), slices.Repeat([]int{-1}, len(p.view.Workers))
@@ -123,7 +116,7 @@ func (p *plan) move(m Move) {
 	}
 	p.moves = append(p.moves, m)
 	if len(p.ranking) > 0 && p.ranking[0].ID == m.Worker {
-		p.sink(0)
+		heap.Fix(p, 0)
 	} else {
 		p.ranking = nil
 	}

@@ -265,8 +265,6 @@ type View struct {
 	Published bool
 	// Due says that the ticks of Traits.Every have gone by.
 	Due bool
-	// Costs are the costs of the clock.
-	Costs Costs
 }
 
 // capacity is the number of whole samples that the slots can hold.

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"container/heap"
 	"math"
 	"slices"
 )
@@ -28,7 +29,7 @@ type Worker struct {
 	want   int // the version to load
 	reload Reload
 	debt   int // ticks of prefill that were cut short
-	slot   int // place in the heap
+	slot   int // place in the agenda
 }
 
 // state is what a worker is doing.
@@ -84,60 +85,45 @@ func (w *Worker) ready() int {
 	return 0
 }
 
-// heap orders the workers by the time of what happens to them next.
-type heap struct {
+// agenda is a heap of the workers by the time of what happens to them next. Its workers stay the same.
+type agenda struct {
 	workers []*Worker
 	rank    []int // the order of workers at equal times
 }
 
-func (h *heap) less(i, j int) bool {
-	a, b := h.workers[i], h.workers[j]
-	return a.until < b.until || a.until == b.until && h.rank[a.ID] < h.rank[b.ID]
+func (a *agenda) Len() int { return len(a.workers) }
+
+func (a *agenda) Less(i, j int) bool {
+	x, y := a.workers[i], a.workers[j]
+	return x.until < y.until || x.until == y.until && a.rank[x.ID] < a.rank[y.ID]
 }
 
-func (h *heap) swap(i, j int) {
-	h.workers[i], h.workers[j] = h.workers[j], h.workers[i]
-	h.workers[i].slot, h.workers[j].slot = i, j
+func (a *agenda) Swap(i, j int) {
+	a.workers[i], a.workers[j] = a.workers[j], a.workers[i]
+	a.workers[i].slot, a.workers[j].slot = i, j
 }
+
+func (*agenda) Push(any) {}
+
+func (*agenda) Pop() any { return nil }
 
 // top is the worker to which something happens first.
-func (h *heap) top() *Worker { return h.workers[0] }
+func (a *agenda) top() *Worker { return a.workers[0] }
 
-func (h *heap) set(w *Worker, until int) {
+func (a *agenda) set(w *Worker, until int) {
 	w.until = until
-	i := w.slot
-	for i > 0 && h.less(i, (i-1)/2) {
-		h.swap(i, (i-1)/2)
-		i = (i - 1) / 2
-	}
-	for {
-		least := i
-		for _, child := range [...]int{2*i + 1, 2*i + 2} {
-			if child < len(h.workers) && h.less(child, least) {
-				least = child
-			}
-		}
-		if least == i {
-			return
-		}
-		h.swap(i, least)
-		i = least
-	}
+	heap.Fix(a, w.slot)
 }
 
-// newHeap orders workers, which keep their numbers.
-func newHeap(workers []*Worker, sequence []int) heap {
-	h := heap{make([]*Worker, 0, len(workers)), make([]int, len(workers))}
+// newAgenda orders workers, which keep their numbers.
+func newAgenda(workers []*Worker, sequence []int) *agenda {
+	a := &agenda{rank: make([]int, len(workers))}
 	for rank, i := range sequence {
-		h.rank[i] = rank
+		a.rank[i], workers[i].slot = rank, rank
+		a.workers = append(a.workers, workers[i])
 	}
-	for _, i := range sequence {
-		w := workers[i]
-		w.slot = len(h.workers)
-		h.workers = append(h.workers, w)
-		h.set(w, w.until)
-	}
-	return h
+	heap.Init(a)
+	return a
 }
 
 // without removes a request from a list, which keeps its order.
