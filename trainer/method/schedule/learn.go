@@ -140,19 +140,23 @@ func (c *Core) considerPublishing() {
 
 // oldestVersion is the oldest that anything still needs.
 func (c *Core) oldestVersion() int {
-	oldest := max(0, c.version-c.traits.Behind)
+	oldest := c.oldestIn(c.flight, c.done, c.buffer)
 	for _, w := range c.workers {
 		oldest = min(oldest, w.Version)
 	}
-	for _, list := range [...][]*Sample{c.flight, c.done, c.buffer} {
-		for _, s := range list {
-			if s.Oldest >= 0 {
-				oldest = min(oldest, s.Oldest)
-			}
-		}
-	}
 	for _, d := range c.mail {
 		oldest = min(oldest, d.version)
+	}
+	return oldest
+}
+
+// oldestIn is the oldest version that is served next or has tokens in samples.
+func (c *Core) oldestIn(lists ...[]*Sample) int {
+	oldest := max(0, c.version-c.traits.Behind)
+	for _, s := range slices.Concat(lists...) {
+		if s.Oldest >= 0 {
+			oldest = min(oldest, s.Oldest)
+		}
 	}
 	return oldest
 }

@@ -182,15 +182,7 @@ func (c *Core) copies() int {
 	how := oldLogProbs[c.old()]
 	n := how.Copies
 	if how.PerVersion {
-		oldest := max(0, c.version-c.traits.Behind)
-		for _, list := range [...][]*Sample{c.flight, c.done} {
-			for _, s := range list {
-				if s.Oldest >= 0 {
-					oldest = min(oldest, s.Oldest)
-				}
-			}
-		}
-		n += c.version - oldest + 1
+		n += c.version - c.oldestIn(c.flight, c.done) + 1
 	}
 	if slices.ContainsFunc(c.workers, func(w *Worker) bool { return w.Stale() && w.reload == Pin }) {
 		n++
