@@ -41,6 +41,18 @@ func ParseChange(flag, text string) (Change, error) {
 	return c, nil
 }
 
+// parseChanges reads several.
+func parseChanges(flag string, texts []string) ([]Change, error) {
+	changes := make([]Change, len(texts))
+	for i, text := range texts {
+		var err error
+		if changes[i], err = ParseChange(flag, text); err != nil {
+			return nil, err
+		}
+	}
+	return changes, nil
+}
+
 // Source is where it was written: a flag with its text, or file:line.
 func (c Change) Source() string { return c.source }
 
@@ -85,11 +97,20 @@ func changed(nameOrPath string, changes []Change) (doc *document, file string, e
 	if err != nil {
 		return nil, nameOrPath, err
 	}
-	doc, err = readTree(file, text)
-	for i := 0; err == nil && i < len(changes); i++ {
-		err = doc.change(changes[i])
+	if doc, err = readTree(file, text); err == nil {
+		err = doc.apply(changes)
 	}
 	return doc, file, err
+}
+
+// apply applies changes to the tree, in order. The decoder judges names and values, and labels faults with the change.
+func (doc *document) apply(changes []Change) error {
+	for _, c := range changes {
+		if err := doc.change(c); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // change applies a change to the tree. Its value is copied: later changes write
@@ -159,22 +180,6 @@ func flow(n *yaml.Node) string {
 		panic("recipe: a tree that was read does not print: " + err.Error())
 	}
 	return strings.TrimSuffix(string(text), "\n")
-}
-
-// assign applies assignments of --set to the tree, in order. It checks their form
-// only: the decoder judges names and values, and labels faults with the
-// assignment.
-func (doc *document) assign(assignments []string) error {
-	for _, a := range assignments {
-		c, err := ParseChange("--set", a)
-		if err == nil {
-			err = doc.change(c)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func readValue(text string) (n *yaml.Node, problem string) {

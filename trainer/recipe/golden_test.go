@@ -62,8 +62,12 @@ func splitSets(text []byte) (yaml []byte, sets []string) {
 // faultsOf is the text of all faults, one per line; "none" without any.
 func faultsOf(yaml []byte, sets []string) string {
 	doc, err := readTree("recipe.yaml", yaml)
+	var changes []Change
 	if err == nil {
-		err = doc.assign(sets)
+		changes, err = parseChanges("--set", sets)
+	}
+	if err == nil {
+		err = doc.apply(changes)
 	}
 	if err == nil {
 		_, err = doc.recipe()

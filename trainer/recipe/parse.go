@@ -31,12 +31,9 @@ func Parse(file string, text []byte) (Recipe, error) {
 // Load reads a shipped recipe by its name, or a file by its path, and applies
 // the assignments, each a "path.to.field=value" as in Set.
 func Load(nameOrPath string, sets ...string) (Recipe, error) {
-	changes := make([]Change, len(sets))
-	for i, set := range sets {
-		var err error
-		if changes[i], err = ParseChange("--set", set); err != nil {
-			return Recipe{}, err
-		}
+	changes, err := parseChanges("--set", sets)
+	if err != nil {
+		return Recipe{}, err
 	}
 	return LoadChanged(nameOrPath, changes...)
 }
@@ -53,7 +50,11 @@ func (r *Recipe) Set(assignments ...string) error {
 	for _, n := range indexOf(doc) {
 		n.Line = 0 // of no use to someone who never saw this text
 	}
-	if err := doc.assign(assignments); err != nil {
+	changes, err := parseChanges("--set", assignments)
+	if err == nil {
+		err = doc.apply(changes)
+	}
+	if err != nil {
 		return err
 	}
 	changed, err := doc.recipe()

@@ -107,15 +107,8 @@ func withArm(nameOrPath string, changes []Change) (string, []Change, error) {
 		if a.Name != arm {
 			continue
 		}
-		var all []Change
-		for _, set := range append([]string{"name=" + base + "-" + arm}, a.Sets...) {
-			c, err := ParseChange(nameOrPath, set)
-			if err != nil {
-				return "", nil, err
-			}
-			all = append(all, c)
-		}
-		return base, append(all, changes...), nil
+		own, err := parseChanges(nameOrPath, append([]string{"name=" + base + "-" + arm}, a.Sets...))
+		return base, append(own, changes...), err
 	}
 	if known == nil {
 		return "", nil, Faults{{Source: nameOrPath, Problem: fmt.Sprintf("the recipe %s has no arms: leave @%s out", base, arm)}}
