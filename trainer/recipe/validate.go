@@ -123,11 +123,7 @@ func (c *checker) choice(path, name string, params any) {
 		c.that(false, path, "no method chosen: start from recipe.Default")
 		return
 	}
-	var fields []string
-	for _, f := range fieldsOf(reflect.ValueOf(params).Elem()) {
-		fields = append(fields, f.name)
-	}
-	c.errs(path, method.Check(params), fields)
+	c.errs(path, method.Check(params), parametersOf(params))
 }
 
 func (c *checker) model(r Recipe) {
@@ -200,11 +196,7 @@ func (c *checker) numerics(path string, n engine.Numerics) {
 	if _, ok := engine.Preset(n.Name); !ok && n.Name != "" {
 		c.that(false, join(path, "name"), "%v", method.UnknownName(n.Name, engine.PresetNames()))
 	}
-	var fields []string
-	for _, f := range fieldsOf(reflect.ValueOf(&n).Elem()) {
-		fields = append(fields, f.name)
-	}
-	c.errs(path, n.Validate(), fields)
+	c.errs(path, n.Validate(), parametersOf(&n))
 }
 
 func (c *checker) learner(r Recipe) {
