@@ -141,14 +141,10 @@ func (e *engine) start(c schedule.Command, o *schedule.Outcome) {
 
 // evict takes responses out of a worker.
 func (e *engine) evict(c schedule.Command) {
-	leaving := make(map[int]bool, len(c.Requests))
-	for _, id := range c.Requests {
-		leaving[id] = true
-	}
 	kept := e.workers[c.Worker][:0]
 	for _, r := range e.workers[c.Worker] {
 		switch {
-		case !leaving[r.id]:
+		case !slices.Contains(c.Requests, r.id):
 			kept = append(kept, r)
 		case c.Cache != schedule.Restart:
 			e.away[r.id] = r
