@@ -51,10 +51,7 @@ func (f *promptSampler) generate(s *Session) {
 		parts = append(parts, out)
 	}
 	f.reused, f.tokens = f.reused[:0], 0
-	rows := make([]int, len(asked))
-	for i := range rows {
-		rows[i] = i
-	}
+	rows := indices(len(asked))
 	for g, p := range s.asked {
 		answer := f.answers[f.places[p.ID]]
 		lend := !solved[g] && answer != nil

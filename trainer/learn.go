@@ -92,12 +92,7 @@ func (s *Session) shuffle(epoch int) {
 	if s.apart = s.recipe.Learner.Minibatches > units; s.apart {
 		units = s.batch.Len()
 	}
-	s.order = s.order[:0]
-	for i := range units {
-		s.order = append(s.order, i)
-	}
-	rng := stream.New(s.recipe.Seed, stream.Minibatches, epoch)
-	rng.Shuffle(len(s.order), func(i, j int) { s.order[i], s.order[j] = s.order[j], s.order[i] })
+	s.order = stream.New(s.recipe.Seed, stream.Minibatches, epoch).Perm(units)
 }
 
 // minibatch cuts out the m-th minibatch. Its responses stand in the order of
