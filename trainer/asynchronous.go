@@ -38,7 +38,7 @@ func (a *asynchronous) run(s *Session) (err error) {
 	newest := a.Newest()
 	a.fleet.Publish(newest.Published, newest.Params, newest.Updates, 0, nil)
 	s.metrics = metrics.Ages(s.metrics, &s.batch)
-	s.metrics = a.figures(s.metrics)
+	a.figures(s)
 	s.observePool(s.batch.Step, s.recipe.Rollout.Prompts)
 	if s.recipe.Rollout.DynamicSampling != nil {
 		s.log("rollout/refused_groups", float64(a.Last().Refused))
@@ -48,30 +48,28 @@ func (a *asynchronous) run(s *Session) (err error) {
 
 func (a *asynchronous) Close() { a.fleet.Close() }
 
-// figures appends what the clock says of the run so far: all of it counts, the
+// figures logs what the clock says of the run so far: all of it counts, the
 // filling of the pipeline too. The step's training is to come, and its end is known.
-func (a *asynchronous) figures(dst []batch.Metric) []batch.Metric {
+func (a *asynchronous) figures(s *Session) {
 	n, use := a.Core().Counts(), a.Core().Use()
-	add := func(name string, value float64) { dst = append(dst, batch.Metric{Name: name, Value: value}) }
-	add("clock/ticks", float64(use.End))
-	add("clock/tokens_per_s", 1e6*float64(n.TrainedTokens)/float64(use.End))
-	add("clock/idle_trainer", use.IdleTrainer)
-	add("clock/idle_rollout", use.IdleRollout)
-	add("clock/bubble_intra", use.BubbleIntra)
-	add("clock/bubble_inter", use.BubbleInter)
-	add("clock/wasted_tokens", float64(n.WastedTokens))
-	add("clock/reprefilled_tokens", float64(n.ReprefilledTokens))
-	add("clock/weight_copies", float64(n.Copies))
-	add("clock/dropped_samples", float64(n.Dropped+n.Requeued))
+	s.log("clock/ticks", float64(use.End))
+	s.log("clock/tokens_per_s", 1e6*float64(n.TrainedTokens)/float64(use.End))
+	s.log("clock/idle_trainer", use.IdleTrainer)
+	s.log("clock/idle_rollout", use.IdleRollout)
+	s.log("clock/bubble_intra", use.BubbleIntra)
+	s.log("clock/bubble_inter", use.BubbleInter)
+	s.log("clock/wasted_tokens", float64(n.WastedTokens))
+	s.log("clock/reprefilled_tokens", float64(n.ReprefilledTokens))
+	s.log("clock/weight_copies", float64(n.Copies))
+	s.log("clock/dropped_samples", float64(n.Dropped+n.Requeued))
 	if n.Calls > 0 {
 		config := a.Config()
-		add("clock/tool_calls", float64(n.Calls))
-		add("clock/tool_wait", float64(n.WaitedTicks)/(float64(config.Workers)*float64(config.Slots)*float64(max(a.Core().Now(), 1))))
+		s.log("clock/tool_calls", float64(n.Calls))
+		s.log("clock/tool_wait", float64(n.WaitedTicks)/(float64(config.Workers)*float64(config.Slots)*float64(max(a.Core().Now(), 1))))
 	}
 	if sampled := a.MeanLength(); sampled > 0 {
-		add("clock/trained_length_ratio", float64(n.TrainedTokens)/float64(n.Responses)/sampled)
+		s.log("clock/trained_length_ratio", float64(n.TrainedTokens)/float64(n.Responses)/sampled)
 	}
-	return dst
 }
 
 // weighReplays multiplies the advantages of replayed responses, and measures them: a
@@ -121,19 +119,15 @@ func refuses(s *recipe.DynamicSampling, b *batch.Batch) bool {
 		return false
 	}
 	for i := range b.Len() {
+		teaches := b.Correct[i] != b.Correct[0]
 		switch s.Refuse {
 		case recipe.RefuseEqualReward:
-			if b.Reward[i] != b.Reward[0] {
-				return false
-			}
+			teaches = b.Reward[i] != b.Reward[0]
 		case recipe.RefuseSolved:
-			if !b.Correct[i] {
-				return false
-			}
-		default:
-			if b.Correct[i] != b.Correct[0] {
-				return false
-			}
+			teaches = !b.Correct[i]
+		}
+		if teaches {
+			return false
 		}
 	}
 	return true
