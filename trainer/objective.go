@@ -1,9 +1,8 @@
 package trainer
 
 import (
-	"math"
-
 	"driftlab/engine/learner"
+	"driftlab/trainer/engines"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/correction"
 	"driftlab/trainer/method/loss"
@@ -78,11 +77,7 @@ func checkInputs(b *batch.Batch) error {
 		{"logp_rollout", b.LogpRoll}, {"logp_old", b.Old.Logp}, {"advantages", b.Advantage}, {"importance weights", b.Weight},
 	} {
 		for n, x := range column.values {
-			if b.Mask[n] && (math.IsNaN(x) || math.IsInf(x, 0)) {
-				value := "Inf"
-				if math.IsNaN(x) {
-					value = "NaN"
-				}
+			if value := engines.NonFinite(x); value != "" && b.Mask[n] {
 				return &learner.NonFinite{Tensor: column.name, Value: value, Cause: "the batch came with it; look at the stage that filled this column"}
 			}
 		}

@@ -30,7 +30,7 @@ func (s *LogProbs) Check(b *batch.Batch, from, to int) error {
 	for i := from; i < to; i++ {
 		start, end := b.Span(i)
 		for n := start; n < end; n++ {
-			if x := s.Values[n]; b.Mask[n] && !finite(x) {
+			if b.Mask[n] && NonFinite(s.Values[n]) != "" {
 				return s.explain(b, i, n-start)
 			}
 		}
@@ -44,8 +44,8 @@ func (s *LogProbs) Check(b *batch.Batch, from, to int) error {
 func (s *LogProbs) explain(b *batch.Batch, response, token int) error {
 	for _, t := range s.Params.Tensors() {
 		for _, x := range t.Data {
-			if x := float64(x); !finite(x) {
-				return &learner.NonFinite{Tensor: t.Name, Value: value(x),
+			if value := NonFinite(float64(x)); value != "" {
+				return &learner.NonFinite{Tensor: t.Name, Value: value,
 					Cause: "the weights themselves are not finite; the update before was too large, lower learner.optimizer.lr"}
 			}
 		}
@@ -53,7 +53,7 @@ func (s *LogProbs) explain(b *batch.Batch, response, token int) error {
 	var one batch.Batch
 	b.Select(&one, []int{response})
 	from, _ := b.Span(response)
-	fault := &learner.NonFinite{Tensor: fmt.Sprintf("%s of response %d, token %d", s.Column, response, token), Value: value(s.Values[from+token])}
+	fault := &learner.NonFinite{Tensor: fmt.Sprintf("%s of response %d, token %d", s.Column, response, token), Value: NonFinite(s.Values[from+token])}
 	tensor, first := s.locate(&one, s.Numerics)
 	switch {
 	case tensor == "" && fault.Value == "Inf":
@@ -110,13 +110,15 @@ func fieldOf(mechanism string) string {
 	return mechanism
 }
 
-func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
-
-func value(x float64) string {
-	if math.IsNaN(x) {
+// NonFinite is what x is in place of a finite number, NaN or Inf; empty for a finite one.
+func NonFinite(x float64) string {
+	switch {
+	case math.IsNaN(x):
 		return "NaN"
+	case math.IsInf(x, 0):
+		return "Inf"
 	}
-	return "Inf"
+	return ""
 }
 
 // Check looks at the log-probs that every engine recorded of its responses.
