@@ -301,6 +301,14 @@ type Retention struct {
 // RetentionWords is the number of words that hold one bit per position.
 func RetentionWords(positions int) int { return (positions + 63) / 64 }
 
+// FirstBits is a word of a plane with its first n bits set.
+func FirstBits(n int) uint64 {
+	if n >= 64 {
+		return math.MaxUint64
+	}
+	return 1<<max(n, 0) - 1
+}
+
 func (r *Retention) plane(row, layer, head, kvHeads int) []uint64 {
 	at := row * r.Planes
 	switch {

@@ -193,7 +193,7 @@ func (s *Scorer) retained(b *column.Sampled, replay bool) *engine.Retention {
 	} else {
 		for row, position := range s.pack.Positions {
 			for at := range per {
-				r.Kept[row*per+at] = below(int(position) + 1 - at%r.Words*64)
+				r.Kept[row*per+at] = engine.FirstBits(int(position) + 1 - at%r.Words*64)
 			}
 		}
 	}
@@ -203,14 +203,6 @@ func (s *Scorer) retained(b *column.Sampled, replay bool) *engine.Retention {
 		copy(r.Kept[s.layout.first[i]*per:], b.KVKept[from*per:to*per])
 	}
 	return r
-}
-
-// below is a word with its first n bits set.
-func below(n int) uint64 {
-	if n >= 64 {
-		return ^uint64(0)
-	}
-	return 1<<max(n, 0) - 1
 }
 
 // addDense adds value and gradient of the dense objective: a second pass over

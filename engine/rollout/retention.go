@@ -108,7 +108,9 @@ func (l *lane) plan(o *engine.Options) {
 			for plane := range k.planes {
 				words := set[plane*k.words:][:k.words]
 				if position < len(r.request.Prompt) {
-					fill(words, position+1)
+					for w := range words {
+						words[w] = engine.FirstBits(position + 1 - w*64)
+					}
 					continue
 				}
 				words[position/64] |= 1 << (position % 64)
@@ -123,20 +125,6 @@ func (l *lane) plan(o *engine.Options) {
 		}
 	}
 	o.Retention, o.Mass = &l.kept, k.mass
-}
-
-// fill sets the first n bits and no other.
-func fill(words []uint64, n int) {
-	for w := range words {
-		switch {
-		case n >= (w+1)*64:
-			words[w] = math.MaxUint64
-		case n <= w*64:
-			words[w] = 0
-		default:
-			words[w] = 1<<(n-w*64) - 1
-		}
-	}
 }
 
 // evict gives up positions of one plane of a slot until it holds no more than
