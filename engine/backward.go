@@ -93,23 +93,23 @@ func (p *Pass) growBack(b *blockGrad, n int) {
 // leaves the gradient of the residual stream.
 func (p *Pass) BackwardHead(dlogits []float32) {
 	p.back.dlogits = dlogits
-	p.queue = append(p.queue[:0], call{stage: stageHeadGrad})
+	p.queue = append(p.queue[:0], call{run: (*Pass).headGrad, weights: (*Pass).headWeightsGrad})
 }
 
 // BackwardExperts goes back through the feed-forward block of a layer.
 func (p *Pass) BackwardExperts(layer int) {
-	p.queue = append(p.queue, call{stageExpertsGrad, layer})
+	p.queue = append(p.queue, call{layer, (*Pass).expertsGrad, (*Pass).expertsWeightsGrad})
 }
 
 // BackwardAttention goes back through the attention block of a layer.
 func (p *Pass) BackwardAttention(layer int) {
-	p.queue = append(p.queue, call{stageAttentionGrad, layer})
+	p.queue = append(p.queue, call{layer, (*Pass).attentionGrad, (*Pass).attentionWeightsGrad})
 }
 
 // BackwardEmbed adds the gradient of the embeddings, after every stage before.
 func (p *Pass) BackwardEmbed() {
 	p.balanceGrad()
-	p.queue = append(p.queue, call{stage: stageEmbedGrad})
+	p.queue = append(p.queue, call{weights: (*Pass).embedGrad})
 	p.backward()
 	p.queue = p.queue[:0]
 }
@@ -118,7 +118,7 @@ func (p *Pass) BackwardEmbed() {
 // backward pass has reached, [rows, d].
 func (p *Pass) Stream() []float32 { return p.back.stream[:p.rows*p.config.DModel] }
 
-func (p *Pass) headGrad(k *worker) {
+func (p *Pass) headGrad(k *worker, _ int) {
 	c, b, h, d := &p.config, &k.back, &p.head, p.config.DModel
 	stream := rowsOf(p.back.stream, k, d)
 	clear(stream)
@@ -355,7 +355,7 @@ func (p *Pass) balanceGrad() {
 // The second half of each stage of the backward pass: what a worker's block adds to the
 // gradients of its parameters.
 
-func (p *Pass) headWeightsGrad(k *worker) {
+func (p *Pass) headWeightsGrad(k *worker, _ int) {
 	c, g, h, d := &p.config, p.back.grad, &p.head, p.config.DModel
 	first, n := k.targetFrom, k.targetTo-k.targetFrom
 	kernel.LinearWeightGrad(g.Head, p.back.dlogits[first*c.Vocab:], h.normed[first*d:], c.Vocab, d, n, &k.scratch)
@@ -396,7 +396,7 @@ func (p *Pass) attentionWeightsGrad(k *worker, layer int) {
 }
 
 // embedGrad adds the gradient of the embeddings.
-func (p *Pass) embedGrad(k *worker) {
+func (p *Pass) embedGrad(k *worker, _ int) {
 	c, g, stream := &p.config, p.back.grad, rowsOf(p.back.stream, k, p.config.DModel)
 	kernel.EmbedGrad(g.Embed, stream, p.pack.Tokens[k.rowFrom:k.rowTo], c.DModel)
 	if g.PositionEmbed != nil {

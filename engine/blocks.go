@@ -103,7 +103,7 @@ func (p *Pass) forward(k *worker, part int) {
 	for i := p.first + part; i < p.end; i = int(p.next.Add(1)) - 1 {
 		k.span, k.index = p.blocks[i], i
 		for _, c := range p.queue {
-			p.forwardStage(k, c)
+			p.stage(k, c.run, c.layer)
 		}
 		if f := p.options.Follow; f != nil {
 			f.Follow(part, k.seqFrom, k.seqTo, k.targetFrom)
@@ -111,19 +111,10 @@ func (p *Pass) forward(k *worker, part int) {
 	}
 }
 
-func (p *Pass) forwardStage(k *worker, c call) {
-	if k.rowFrom == k.rowTo {
-		return
-	}
-	switch c.stage {
-	case stageEmbed:
-		p.embedForward(k)
-	case stageAttention:
-		p.attentionForward(k, c.layer)
-	case stageExperts:
-		p.expertsForward(k, c.layer)
-	case stageHead:
-		p.headForward(k)
+// stage does a half of a call to a worker's block, unless there is none or the block is empty.
+func (p *Pass) stage(k *worker, half func(p *Pass, k *worker, layer int), layer int) {
+	if half != nil && k.rowFrom < k.rowTo {
+		half(p, k, layer)
 	}
 }
 
@@ -162,47 +153,15 @@ func (p *Pass) backwardBlocks(k *worker, part int) {
 	for k.index = p.first + part; k.index < p.end; k.index += len(p.workers) {
 		k.span = p.blocks[k.index]
 		for i, c := range p.queue {
-			p.backwardStage(k, c)
+			p.stage(k, c.run, c.layer)
 			for turn := &p.back.turns[i]; turn.Load() < int64(k.index); runtime.Gosched() {
 				if p.back.broken.Load() {
 					return
 				}
 			}
-			p.backwardWeights(k, c)
+			p.stage(k, c.weights, c.layer)
 			p.back.turns[i].Store(int64(k.index + 1))
 		}
 	}
 	complete = true
-}
-
-// backwardStage takes the gradient of a worker's block through one stage.
-func (p *Pass) backwardStage(k *worker, c call) {
-	if k.rowFrom == k.rowTo {
-		return
-	}
-	switch c.stage {
-	case stageHeadGrad:
-		p.headGrad(k)
-	case stageExpertsGrad:
-		p.expertsGrad(k, c.layer)
-	case stageAttentionGrad:
-		p.attentionGrad(k, c.layer)
-	}
-}
-
-// backwardWeights adds what a worker's block gives to the gradients of a stage's parameters.
-func (p *Pass) backwardWeights(k *worker, c call) {
-	if k.rowFrom == k.rowTo {
-		return
-	}
-	switch c.stage {
-	case stageHeadGrad:
-		p.headWeightsGrad(k)
-	case stageExpertsGrad:
-		p.expertsWeightsGrad(k, c.layer)
-	case stageAttentionGrad:
-		p.attentionWeightsGrad(k, c.layer)
-	case stageEmbedGrad:
-		p.embedGrad(k)
-	}
 }

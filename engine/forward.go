@@ -8,7 +8,7 @@ import (
 
 // embedForward gathers the embeddings of a worker's rows:
 // x = round(E[token] + P[position]).
-func (p *Pass) embedForward(k *worker) {
+func (p *Pass) embedForward(k *worker, _ int) {
 	d := p.config.DModel
 	tokens := p.pack.Tokens[k.rowFrom:k.rowTo]
 	x := p.entering(k, 0)
@@ -350,7 +350,7 @@ func (p *Pass) addResidual(dst, x, y []float32) {
 }
 
 // headForward computes the logits of a block's target rows.
-func (p *Pass) headForward(k *worker) {
+func (p *Pass) headForward(k *worker, _ int) {
 	c, h := &p.config, &p.head
 	from, to, d := k.targetFrom, k.targetTo, c.DModel
 	if from == to {

@@ -241,17 +241,21 @@ func (p *Pass) Forward() {
 // the next then finds in cache.
 
 // ForwardEmbed fills the residual stream from tokens and positions.
-func (p *Pass) ForwardEmbed() { p.queue = append(p.queue[:0], call{stage: stageEmbed}) }
+func (p *Pass) ForwardEmbed() { p.queue = append(p.queue[:0], call{run: (*Pass).embedForward}) }
 
 // ForwardAttention runs the attention block of a layer.
-func (p *Pass) ForwardAttention(layer int) { p.queue = append(p.queue, call{stageAttention, layer}) }
+func (p *Pass) ForwardAttention(layer int) {
+	p.queue = append(p.queue, call{layer: layer, run: (*Pass).attentionForward})
+}
 
 // ForwardExperts runs the feed-forward block of a layer.
-func (p *Pass) ForwardExperts(layer int) { p.queue = append(p.queue, call{stageExperts, layer}) }
+func (p *Pass) ForwardExperts(layer int) {
+	p.queue = append(p.queue, call{layer: layer, run: (*Pass).expertsForward})
+}
 
 // ForwardHead computes the logits of the target rows, after every stage before.
 func (p *Pass) ForwardHead() {
-	p.queue = append(p.queue, call{stage: stageHead})
+	p.queue = append(p.queue, call{run: (*Pass).headForward})
 	p.through(0, p.prefixBlocks)
 	p.through(p.prefixBlocks, len(p.blocks))
 	p.queue = p.queue[:0]

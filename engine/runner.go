@@ -9,24 +9,11 @@ import (
 	"driftlab/engine/kernel"
 )
 
-// stage names a part of a pass.
-type stage uint8
-
-const (
-	stageEmbed stage = iota
-	stageAttention
-	stageExperts
-	stageHead
-	stageHeadGrad
-	stageExpertsGrad
-	stageAttentionGrad
-	stageEmbedGrad
-)
-
-// call is a stage of a layer.
+// call is a stage of a layer: what it does to a worker's block, and what the block then gives to the gradients of the
+// stage's parameters; nil is nothing.
 type call struct {
-	stage stage
-	layer int
+	layer        int
+	run, weights func(p *Pass, k *worker, layer int)
 }
 
 // runner is the job the pass hands to its team: one part per worker. It is a
