@@ -84,48 +84,26 @@ func (d *decoder) value(n *yaml.Node, path string, v reflect.Value) {
 		d.fault(n, path, "type tags such as %s are not used in recipes: remove it", n.Tag)
 		return
 	}
-	target := v.Addr().Interface()
-	if r, ok := target.(reader); ok {
-		r.read(d, n, path)
-		return
-	}
-	if r, ok := target.(nodeReader); ok {
-		r.ReadNode(Node{d, n, path})
-		return
-	}
-	if num, ok := target.(*engine.Numerics); ok {
-		d.numerics(n, path, num)
-		return
-	}
-	if c, ok := target.(*model.Config); ok {
-		d.modelConfig(n, path, c)
-		return
-	}
-	if t, ok := target.(*model.LayerTypes); ok {
+	switch x := v.Addr().Interface().(type) {
+	case reader:
+		x.read(d, n, path)
+	case nodeReader:
+		x.ReadNode(Node{d, n, path})
+	case *engine.Numerics:
+		d.numerics(n, path, x)
+	case *model.Config:
+		d.modelConfig(n, path, x)
+	case *model.LayerTypes:
 		var list []string
 		if n.Kind == yaml.ScalarNode { // one type for all layers
 			n = &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{n}, Line: n.Line}
 		}
 		d.list(n, path, reflect.ValueOf(&list).Elem())
-		*t = model.NewLayerTypes(list...)
-		return
-	}
-	if u, ok := target.(encoding.TextUnmarshaler); ok {
-		d.text(n, path, u)
-		return
-	}
-	switch v.Kind() {
-	case reflect.Struct:
-		d.structure(n, path, v)
-	case reflect.Pointer:
-		if v.IsNil() {
-			v.Set(newSection(v.Type().Elem()))
-		}
-		d.value(n, path, v.Elem())
-	case reflect.Slice, reflect.Array:
-		d.list(n, path, v)
+		*x = model.NewLayerTypes(list...)
+	case encoding.TextUnmarshaler:
+		d.text(n, path, x)
 	default:
-		d.scalar(n, path, v)
+		d.byKind(n, path, v)
 	}
 }
 
@@ -170,13 +148,22 @@ func (d *decoder) list(n *yaml.Node, path string, v reflect.Value) {
 	}
 }
 
-// scalar fills a number, a truth value or a text.
-func (d *decoder) scalar(n *yaml.Node, path string, v reflect.Value) {
+// byKind fills a number, a truth value or a text, or hands on what is made of several.
+func (d *decoder) byKind(n *yaml.Node, path string, v reflect.Value) {
 	tag := ""
 	if n.Kind == yaml.ScalarNode {
 		tag = n.ShortTag()
 	}
 	switch v.Kind() {
+	case reflect.Struct:
+		d.structure(n, path, v)
+	case reflect.Pointer:
+		if v.IsNil() {
+			v.Set(newSection(v.Type().Elem()))
+		}
+		d.value(n, path, v.Elem())
+	case reflect.Slice, reflect.Array:
+		d.list(n, path, v)
 	case reflect.Bool:
 		if tag != "!!bool" || n.Value != "true" && n.Value != "false" {
 			d.expected(n, path, "true or false")
