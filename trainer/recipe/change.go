@@ -3,7 +3,6 @@ package recipe
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -137,15 +136,8 @@ func (d *decoder) changes(n *yaml.Node, path string) []Change {
 		return []Change{{source, path, n}}
 	}
 	var first, rest []Change
-	var seen []string
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key := n.Content[i]
-		if slices.Contains(seen, key.Value) {
-			d.fault(key, join(path, key.Value), "given twice: remove one")
-			continue
-		}
-		seen = append(seen, key.Value)
-		leaves := d.changes(n.Content[i+1], join(path, key.Value))
+	for key, value := range d.entries(n, path) {
+		leaves := d.changes(value.n, value.path)
 		if key.Value == "name" {
 			first = leaves
 		} else {
@@ -185,7 +177,7 @@ func flow(n *yaml.Node) string {
 func readValue(text string) (n *yaml.Node, problem string) {
 	text = strings.TrimSpace(text)
 	if text == "" {
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str"}, ""
+		return scalar("!!str", ""), ""
 	}
 	if strings.ContainsAny(text, "\n\r") {
 		return nil, "the value has more than one line: write a mapping as {a: 1, b: 2}"
@@ -309,7 +301,7 @@ func (doc *document) spellOut(n *yaml.Node, field, source string) {
 // replace sets a field of a mapping. Another name chooses another method, to
 // which the parameters of the last one mean nothing: they go.
 func (doc *document) replace(n *yaml.Node, name string, value *yaml.Node, source string) {
-	key := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: name}
+	key := scalar("!!str", name)
 	doc.sets[key] = source
 	at := position(n, name)
 	switch {

@@ -139,7 +139,7 @@ func (c *Choice[T]) read(d *decoder, n *yaml.Node, path string) {
 		name, namePath = find(n, "name"), join(path, "name")
 	}
 	if name == nil && len(n.Content) > 0 && c.Name != "" && hasAll(parametersOf(c.Params), keysOf(n)) {
-		name = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: c.Name} // parameters of the default
+		name = scalar("!!str", c.Name) // parameters of the default
 	}
 	if name == nil {
 		c.unnamed(d, n, path)

@@ -44,22 +44,19 @@ func (c Choice[T]) elsewhere(d *decoder, n *yaml.Node, path string) (found bool)
 // lineWith is what to write to choose a method with some parameters: for --set where the
 // node at fault came from one, else for a file.
 func (d *decoder) lineWith(at *yaml.Node, path, name string, parameters []*yaml.Node) string {
-	value := &yaml.Node{Kind: yaml.MappingNode}
-	for _, text := range []string{"name", name} {
-		value.Content = append(value.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text})
-	}
-	value.Content = append(value.Content, parameters...)
+	chosen := []*yaml.Node{scalar("!!str", "name"), scalar("!!str", name)}
+	line := flow(&yaml.Node{Kind: yaml.MappingNode, Content: append(chosen, parameters...)})
 	if source, _ := d.doc.origin(at); !strings.HasPrefix(source, "--set ") {
 		if strings.HasSuffix(path, "]") {
-			return "say " + flow(value)
+			return "say " + line
 		}
-		return fmt.Sprintf("say %s: %s", path[strings.LastIndexByte(path, '.')+1:], flow(value))
+		return fmt.Sprintf("say %s: %s", path[strings.LastIndexByte(path, '.')+1:], line)
 	}
 	quote := `"`
-	if line := flow(value); strings.Contains(line, quote) {
+	if strings.Contains(line, quote) {
 		quote = "'"
 	}
-	return fmt.Sprintf("say --set %s%s=%s%[1]s", quote, path, flow(value))
+	return fmt.Sprintf("say --set %s%s=%s%[1]s", quote, path, line)
 }
 
 func ownersOf[T any](all method.Table[T], keys []string) []string {
