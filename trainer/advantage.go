@@ -1,9 +1,5 @@
 package trainer
 
-import (
-	"driftlab/trainer/method/loss"
-)
-
 // estimate is the advantage stage: it reads the rewards (Reward, Correct, TokenReward) and
 // what the estimator asks for (GreedyReward, Value, PrefixValue, ScoreNorm), and writes
 // Advantage and, for estimators that have returns, Return. Estimators that work on one
@@ -12,7 +8,7 @@ import (
 func (s *Session) estimate() error {
 	b := &s.batch
 	score := b.Reward
-	if s.penalised() {
+	if s.recipe.PenalisesReward() {
 		s.penalisedReward = s.penalisedReward[:0]
 		for i := range b.Len() {
 			from, to := b.Span(i)
@@ -40,15 +36,4 @@ func (s *Session) penalise() error {
 	s.log("actor/reward_kl_penalty", kl)
 	s.log("actor/reward_kl_penalty_coeff", coef)
 	return nil
-}
-
-// penalised reports whether the KL term acts in the reward.
-func (s *Session) penalised() bool {
-	switch kl := s.objective.kl.(type) {
-	case *loss.KLTerm:
-		return kl.In == loss.InReward
-	case *loss.ExactKL:
-		return kl.In == loss.InReward
-	}
-	return false
 }

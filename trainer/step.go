@@ -42,7 +42,7 @@ var stages = []struct {
 	// score.go: one of them becomes the old policy of the loss (reads Old, Behaviour or LogpRoll).
 	{"anchor", "Anchor", newAnchor},
 	// advantage.go: a KL penalty is taken from the reward (reads Old and Ref).
-	{"kl.reward", "TokenReward", where((*Session).penalised, runs((*Session).penalise))},
+	{"kl.reward", "TokenReward", where(func(s *Session) bool { return s.recipe.PenalisesReward() }, runs((*Session).penalise))},
 	// session.go: the mismatch of anchor and rollout engine is corrected (reads Anchor and LogpRoll).
 	{"correction", "LossMask Weight Gate BatchMask BatchWeight BatchGate", always((*Session).correctBatch)},
 	// advantage.go: rewards become advantages (reads Reward, TokenReward, Value and others).

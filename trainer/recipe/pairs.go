@@ -82,20 +82,24 @@ func (c *checker) counts(r Recipe) {
 // kinds checks what estimators that keep the kinds of reward separate find there.
 func (c *checker) kinds(r Recipe) {
 	name := r.Advantage.Name
-	in := loss.InLoss
-	switch kl := r.KL.Params.(type) {
-	case *loss.KLTerm:
-		in = kl.In
-	case *loss.ExactKL:
-		in = kl.In
-	}
-	c.that(in != loss.InReward || name != "gdpo" && name != "process", "kl.in",
+	c.that(!r.PenalisesReward() || name != "gdpo" && name != "process", "kl.in",
 		"reward is no kind of its own, and the advantage %s takes the kinds apart: use loss", name)
 	if _, ok := r.Advantage.Params.(*advantage.Process); ok {
 		placed := func(part Choice[reward.Shaper]) bool { _, ok := part.Params.(reward.Placer); return ok }
 		c.that(slices.ContainsFunc(r.Reward, placed), "advantage.name",
 			"process gives credit step by step, and no part of the reward judges steps: add {name: process} to reward, or use grpo")
 	}
+}
+
+// PenalisesReward reports whether the KL term acts in the reward.
+func (r Recipe) PenalisesReward() bool {
+	switch kl := r.KL.Params.(type) {
+	case *loss.KLTerm:
+		return kl.In == loss.InReward
+	case *loss.ExactKL:
+		return kl.In == loss.InReward
+	}
+	return false
 }
 
 func (c *checker) retention(r Recipe) {
