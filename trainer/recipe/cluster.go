@@ -58,28 +58,19 @@ func (r Recipe) Clock() schedule.Config {
 
 // oldOnClock is where the recipe's anchor has its log-probs, as the clock charges it.
 func (r Recipe) oldOnClock(behaviour string) schedule.Old {
-	switch r.Anchored() {
-	case AnchorRollout:
-		return schedule.Rollout
-	case AnchorEWMA:
-		return schedule.MovingAverage
-	case AnchorSync:
-		return schedule.SyncStart
-	case AnchorInterpolated:
-		return schedule.Interpolated
-	case AnchorMixture:
-		return schedule.Mixture
-	case AnchorBehaviour:
-		how, _ := schedule.LookupOld(behaviour)
-		switch {
-		case how != schedule.OfSystem:
-			return how
-		case r.Schedule.Params.Traits().Old == schedule.AtInterrupt:
-			return schedule.AtInterrupt
-		}
-		return schedule.ByVersion
+	how, _ := schedule.LookupOld(behaviour)
+	switch {
+	case r.Anchored() != AnchorBehaviour:
+		return map[AnchorPolicy]schedule.Old{
+			AnchorOld: schedule.BatchStart, AnchorRollout: schedule.Rollout, AnchorSync: schedule.SyncStart,
+			AnchorEWMA: schedule.MovingAverage, AnchorInterpolated: schedule.Interpolated, AnchorMixture: schedule.Mixture,
+		}[r.Anchored()]
+	case how != schedule.OfSystem:
+		return how
+	case r.Schedule.Params.Traits().Old == schedule.AtInterrupt:
+		return schedule.AtInterrupt
 	}
-	return schedule.BatchStart
+	return schedule.ByVersion
 }
 
 // cluster checks what a schedule on a clock goes with.
