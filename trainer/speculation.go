@@ -93,20 +93,6 @@ func (d *speculation) observe(b *batch.Batch) {
 	}
 }
 
-// metrics appends the figures of the step: its own, the number of drafts and the
-// speed predicted for it. Without drafts there is no acceptance to speak of.
-func (d *speculation) metrics(dst []batch.Metric) []batch.Metric {
-	if d.recorded {
-		dst = d.measured.Metrics(dst)
-	}
-	speed := 1.0
-	if d.measured.Tests > 0 {
-		speed = rollout.Speedup(d.measured.Acceptance, d.cost, d.draft)
-	}
-	return append(dst, batch.Metric{Name: "speculative/draft", Value: float64(d.draft)},
-		batch.Metric{Name: "speculative/speedup", Value: speed})
-}
-
 // Close releases the drafter's learner.
 func (d *speculation) Close() {
 	if d.learner != nil {
@@ -114,10 +100,18 @@ func (d *speculation) Close() {
 	}
 }
 
-// run appends the figures of the drafts, and pulls the drafter towards the step's
-// rollouts if that is due.
+// run logs the figures of the drafts, their number and the speed predicted for it, and pulls the
+// drafter towards the step's rollouts if that is due. Without drafts there is no acceptance to speak of.
 func (d *speculation) run(s *Session) error {
-	s.metrics = d.metrics(s.metrics)
+	if d.recorded {
+		s.metrics = d.measured.Metrics(s.metrics)
+	}
+	speed := 1.0
+	if d.measured.Tests > 0 {
+		speed = rollout.Speedup(d.measured.Acceptance, d.cost, d.draft)
+	}
+	s.log("speculative/draft", float64(d.draft))
+	s.log("speculative/speedup", speed)
 	if d.learner == nil || (s.batch.Step+1)%d.setting.Distill.Every != 0 {
 		return nil
 	}
