@@ -26,11 +26,7 @@ func (r *Result) Digest() string {
 		}
 	}
 	if r.Params != nil && r.Summary.Reason == "" {
-		var word [4]byte
-		for _, w := range r.Params.Theta {
-			binary.LittleEndian.PutUint32(word[:], math.Float32bits(w))
-			h.Write(word[:])
-		}
+		_ = binary.Write(h, binary.LittleEndian, r.Params.Theta) // a hash takes everything
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

@@ -37,19 +37,12 @@ const mostRecorded = 1 << 28
 // fingerprint is the first half of the SHA-256 of the prompts and responses.
 func fingerprint(b *batch.Sampled) string {
 	h := sha256.New()
-	var word [4]byte
-	write := func(ids []int32) {
-		binary.LittleEndian.PutUint32(word[:], uint32(len(ids)))
-		h.Write(word[:])
-		for _, id := range ids {
-			binary.LittleEndian.PutUint32(word[:], uint32(id))
-			h.Write(word[:])
-		}
-	}
 	for i := range b.Len() {
 		from, to := b.Span(i)
-		write(b.Prompt[i])
-		write(b.Token[from:to])
+		for _, ids := range [...][]int32{b.Prompt[i], b.Token[from:to]} {
+			_ = binary.Write(h, binary.LittleEndian, uint32(len(ids))) // a hash takes everything
+			_ = binary.Write(h, binary.LittleEndian, ids)
+		}
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
