@@ -103,11 +103,10 @@ type SequenceMask struct {
 
 // Reject clears responses outside the band.
 func (m *SequenceMask) Reject(keep []bool, in *Input) error {
-	for i := range in.Len() {
-		from, to := in.Span(i)
+	byResponse.each(in, func(from, to int) {
 		sum, _ := in.spanSum(from, to)
 		in.judge(keep, from, to, in.ratio(sum), m.Low, m.High)
-	}
+	})
 	return nil
 }
 
@@ -126,11 +125,8 @@ type Geometric struct {
 
 // Reject clears responses outside the band.
 func (m *Geometric) Reject(keep []bool, in *Input) error {
-	for i := range in.Len() {
-		from, to := in.Span(i)
-		in.judge(keep, from, to, in.geometricMean(from, to), m.Low, m.High)
-	}
-	return nil
+	one := SegmentMask{Low: m.Low, High: m.High, By: byResponse}
+	return one.Reject(keep, in)
 }
 
 // SegmentMask drops segments, turns or runs of generated tokens, whose
@@ -167,15 +163,14 @@ type Outlier struct {
 
 // Reject clears responses with an outlier.
 func (m *Outlier) Reject(keep []bool, in *Input) error {
-	for i := range in.Len() {
-		from, to := in.Span(i)
-		for n := from; n < to; n++ {
-			if in.Mask[n] && !within(in.ratio(in.LogRatio[n]), m.Low, m.High) {
+	byResponse.each(in, func(from, to int) {
+		for k := range masked.Kept(in.Mask[from:to]) {
+			if !within(in.ratio(in.LogRatio[from+k]), m.Low, m.High) {
 				reject(keep, in, from, to)
-				break
+				return
 			}
 		}
-	}
+	})
 	return nil
 }
 

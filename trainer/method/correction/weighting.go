@@ -99,13 +99,12 @@ func (w *Weights) eachToken(in *Input, weight func(n int) (raw, applied float64)
 	}
 }
 
-// eachResponse gives every response one weight, of the sum of its log-ratios.
-func (w *Weights) eachResponse(in *Input, weight func(sum float64, count int) (raw, applied float64)) {
-	for i := range in.Len() {
-		from, to := in.Span(i)
+// eachSegment gives every segment one weight, of the sum of its log-ratios.
+func (w *Weights) eachSegment(in *Input, by Segmentation, weight func(sum float64, count int) (raw, applied float64)) {
+	by.each(in, func(from, to int) {
 		raw, applied := weight(in.spanSum(from, to))
 		w.spread(in, from, to, raw, applied)
-	}
+	})
 }
 
 // truncate bounds a weight to low..high.
@@ -192,11 +191,8 @@ type TokenMIS struct {
 
 // Weigh fills one weight per token.
 func (m *TokenMIS) Weigh(w *Weights, in *Input) error {
-	w.eachToken(in, func(n int) (raw, applied float64) {
-		r := in.ratio(in.LogRatio[n])
-		return r, inside(r, m.Low, m.High)
-	})
-	return nil
+	one := IcePop{Low: m.Low, High: m.High}
+	return one.Weigh(w, in)
 }
 
 // Level is token.
@@ -282,11 +278,8 @@ type SequenceTIS struct {
 
 // Weigh fills one weight per response.
 func (m *SequenceTIS) Weigh(w *Weights, in *Input) error {
-	w.eachResponse(in, func(sum float64, _ int) (raw, applied float64) {
-		r := in.ratio(sum)
-		return r, truncate(r, m.Floor, m.Cap)
-	})
-	return nil
+	one := SegmentTIS{Cap: m.Cap, Floor: m.Floor, By: byResponse}
+	return one.Weigh(w, in)
 }
 
 // Level is sequence.
@@ -308,7 +301,7 @@ type SequenceMIS struct {
 
 // Weigh fills one weight per response.
 func (m *SequenceMIS) Weigh(w *Weights, in *Input) error {
-	w.eachResponse(in, func(sum float64, _ int) (raw, applied float64) {
+	w.eachSegment(in, byResponse, func(sum float64, _ int) (raw, applied float64) {
 		r := in.ratio(sum)
 		return r, inside(r, m.Low, m.High)
 	})
@@ -334,11 +327,8 @@ type GeometricTIS struct {
 
 // Weigh fills one weight per response.
 func (m *GeometricTIS) Weigh(w *Weights, in *Input) error {
-	w.eachResponse(in, func(sum float64, count int) (raw, applied float64) {
-		r := in.ratio(sum / length(count, m.Eps))
-		return r, truncate(r, m.Floor, m.Cap)
-	})
-	return nil
+	one := SegmentTIS{Cap: m.Cap, Floor: m.Floor, By: byResponse, Geometric: true, Eps: m.Eps}
+	return one.Weigh(w, in)
 }
 
 // Level is sequence.
@@ -356,8 +346,9 @@ const (
 	ByRun Segmentation = "run"
 	// ByTurn makes every value of Batch.Turn a segment.
 	ByTurn Segmentation = "turn"
-	// byToken makes every token a segment, and any other word every response.
-	byToken Segmentation = "token"
+	// byToken makes every token a segment, byResponse every response.
+	byToken    Segmentation = "token"
+	byResponse Segmentation = "sequence"
 )
 
 // require checks that the column the segmentation reads has been recorded.
@@ -415,13 +406,12 @@ func (m *SegmentTIS) Weigh(w *Weights, in *Input) error {
 	if err := m.By.require(in); err != nil {
 		return err
 	}
-	m.By.each(in, func(from, to int) {
-		sum, count := in.spanSum(from, to)
+	w.eachSegment(in, m.By, func(sum float64, count int) (raw, applied float64) {
 		if m.Geometric {
 			sum /= length(count, m.Eps)
 		}
 		r := in.ratio(sum)
-		w.spread(in, from, to, r, truncate(r, m.Floor, m.Cap))
+		return r, truncate(r, m.Floor, m.Cap)
 	})
 	return nil
 }
