@@ -163,14 +163,15 @@ type Outlier struct {
 
 // Reject clears responses with an outlier.
 func (m *Outlier) Reject(keep []bool, in *Input) error {
-	byResponse.each(in, func(from, to int) {
-		for k := range masked.Kept(in.Mask[from:to]) {
-			if !within(in.ratio(in.LogRatio[from+k]), m.Low, m.High) {
+	for i := range in.Len() {
+		from, to := in.Span(i)
+		for n := from; n < to; n++ {
+			if in.Mask[n] && !within(in.ratio(in.LogRatio[n]), m.Low, m.High) {
 				reject(keep, in, from, to)
-				return
+				break
 			}
 		}
-	})
+	}
 	return nil
 }
 

@@ -170,7 +170,7 @@ type GradientAlignment struct {
 
 	previous []float32
 	cosine   float64
-	removed  float64
+	removed  float64 // share of the parallel part
 	skipped  float64
 }
 
@@ -190,31 +190,25 @@ func (g *GradientAlignment) Guard(grad []float32, _ Input) (Decision, error) {
 	if own > 0 && before > 0 {
 		g.cosine = dot / (float64(math.Sqrt(own)*math.Sqrt(before)) + 1e-12)
 	}
-	share := 0.0 // of the parallel part to remove
 	switch {
 	case g.cosine >= g.High:
 		g.skipped = 1
+	case g.cosine > g.Low && g.Full:
+		g.removed = 1
 	case g.cosine > g.Low:
-		share = 1 - g.Low/g.cosine
-		if g.Full {
-			share = 1
-		}
+		g.removed = 1 - g.Low/g.cosine
 	}
 	if len(g.previous) == 0 {
 		g.previous = make([]float32, len(grad))
 	}
-	along := 0.0
-	if share > 0 {
-		along = share * dot / before
-	}
+	along := g.removed * dot / before
 	for i, x := range grad {
 		p := g.previous[i]
 		g.previous[i] = x
-		if share > 0 {
+		if g.removed > 0 {
 			grad[i] = float32(float64(x) - float64(along*float64(p)))
 		}
 	}
-	g.removed = share
 	return Decision{Scale: 1, Skip: g.skipped == 1}, nil
 }
 

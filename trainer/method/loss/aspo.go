@@ -107,9 +107,14 @@ func (f *frame) entropyQuantile(i int, q float64) float64 {
 	for n := range f.in.Where(i, f.active) {
 		row = append(row, f.in.Now.Entropy[n])
 	}
-	if len(row) == 0 {
+	return quantile(row, q)
+}
+
+// quantile sorts x, and is its q quantile, 0 without any.
+func quantile(x []float64, q float64) float64 {
+	if len(x) == 0 {
 		return 0
 	}
-	slices.Sort(row)
-	return stats.Quantile(row, q)
+	slices.Sort(x)
+	return stats.Quantile(x, q)
 }

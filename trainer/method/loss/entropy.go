@@ -2,10 +2,8 @@ package loss
 
 import (
 	"math"
-	"slices"
 
 	"driftlab/precision/elementary"
-	"driftlab/results/stats"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/masked"
@@ -85,8 +83,7 @@ func (e *TopEntropy) Prepare(in *batch.Batch) error {
 	if e.Share >= 1 || len(e.sorted) == 0 {
 		return nil
 	}
-	slices.Sort(e.sorted)
-	threshold := stats.Quantile(e.sorted, 1-e.Share)
+	threshold := quantile(e.sorted, 1-e.Share)
 	if in.Gate == nil {
 		in.Gate = make([]bool, in.Tokens())
 		for n := range in.Gate {

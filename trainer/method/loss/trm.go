@@ -2,9 +2,7 @@ package loss
 
 import (
 	"math"
-	"slices"
 
-	"driftlab/results/stats"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/masked"
 )
@@ -113,11 +111,7 @@ func (p *SAT) start(f *frame) float64 {
 	for n := range masked.Kept(f.active) {
 		distances = append(distances, math.Abs(f.sg[n]-f.in.Anchor[n]))
 	}
-	if len(distances) == 0 {
-		return 0
-	}
-	slices.Sort(distances)
-	return stats.Quantile(distances, p.Quantile)
+	return quantile(distances, p.Quantile)
 }
 
 // bounds are the factor of token n, where the kernel begins at q, and the bounds of its clip.

@@ -87,9 +87,8 @@ func (s *Scorer) Score(b *batch.Batch, verdicts []task.Verdict) error {
 			s.rows[i][k] = r
 			b.Reward[i] += r
 		}
-		if _, ok := part.(Placer); ok {
-			placed = true
-		}
+		_, ok := part.(Placer)
+		placed = placed || ok
 	}
 	if placed {
 		return s.place(b, verdicts)
