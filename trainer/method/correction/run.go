@@ -47,13 +47,11 @@ func (p *Pipeline) run(b *batch.Batch, s Stage) error {
 
 // compare fills the log-ratio of the stage.
 func (p *Pipeline) compare(b *batch.Batch, s Stage) error {
-	upper := b.Anchor
+	upper, column := b.Anchor, batch.Anchor
 	if s == AtStep {
-		if err := b.Require(batch.Mask, batch.LogpRoll, batch.Logp); err != nil {
-			return err
-		}
-		upper = b.Now.Logp
-	} else if err := b.Require(batch.Mask, batch.LogpRoll, batch.Anchor); err != nil {
+		upper, column = b.Now.Logp, batch.Logp
+	}
+	if err := b.Require(batch.Mask, batch.LogpRoll, column); err != nil {
 		return err
 	}
 	p.logRatio = refill(p.logRatio, b.Tokens(), 0)

@@ -101,14 +101,11 @@ type ESSLearningRate struct {
 
 // Guard scales the learning rate.
 func (g *ESSLearningRate) Guard(_ []float32, in Input) (Decision, error) {
-	if err := in.Batch.Require(batch.Mask, batch.LogpRoll); err != nil {
-		return Decision{}, err
-	}
 	upper, column := in.Batch.Old.Logp, batch.LogpOld
 	if g.Current {
 		upper, column = in.Batch.Now.Logp, batch.Logp
 	}
-	if err := in.Batch.Require(column); err != nil {
+	if err := in.Batch.Require(batch.Mask, batch.LogpRoll, column); err != nil {
 		return Decision{}, err
 	}
 	g.ess = EffectiveShare(in.Batch, upper)

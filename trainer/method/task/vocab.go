@@ -75,18 +75,13 @@ var wordVocab = sync.OnceValue(func() []string {
 // Text writes tokens as words of the vocabulary with spaces between them; an
 // id outside the vocabulary is written as "<?>".
 func Text(vocab []string, tokens []int32) string {
-	var b strings.Builder
+	words := make([]string, len(tokens))
 	for i, id := range tokens {
-		if i > 0 {
-			b.WriteByte(' ')
+		if words[i] = "<?>"; id >= 0 && int(id) < len(vocab) {
+			words[i] = vocab[id]
 		}
-		if id < 0 || int(id) >= len(vocab) {
-			b.WriteString("<?>")
-			continue
-		}
-		b.WriteString(vocab[id])
 	}
-	return b.String()
+	return strings.Join(words, " ")
 }
 
 // Parse is the inverse of Text: words of the vocabulary, separated by spaces.
@@ -150,23 +145,12 @@ func (v Verdict) answered(p Prompt, response []int32, whole bool, valid func(ans
 // unless there is exactly one mark, EOS is the last token and the only one of
 // its kind, and neither PAD nor BOS occurs.
 func splitAnswer(response []int32) (answer []int32, ok bool) {
-	mark := -1
-	for i, id := range response {
-		switch {
-		case id == PAD || id == BOS:
-			return nil, false
-		case id == EOS && i != len(response)-1:
-			return nil, false
-		case id == answerMark && mark >= 0:
-			return nil, false
-		case id == answerMark:
-			mark = i
-		}
-	}
-	if mark < 0 || response[len(response)-1] != EOS {
+	mark, end := slices.Index(response, answerMark), slices.Index(response, EOS)
+	if mark < 0 || end != len(response)-1 || slices.Contains(response, PAD) || slices.Contains(response, BOS) {
 		return nil, false
 	}
-	return response[mark+1 : len(response)-1], true
+	answer = response[mark+1 : end]
+	return answer, !slices.Contains(answer, answerMark)
 }
 
 // working returns the tokens before the mark, or the whole response where
