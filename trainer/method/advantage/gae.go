@@ -1,6 +1,7 @@
 package advantage
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -39,10 +40,7 @@ func (e *GAE) Estimate(b *batch.Batch) error {
 	for i := range b.Len() {
 		from, to := b.Span(i)
 		lam := e.Lambda(masked.Count(b.Mask[from:to]))
-		target := lam
-		if e.ReturnLam > 0 {
-			target = e.ReturnLam
-		}
+		target := cmp.Or(e.ReturnLam, lam)
 		running, forReturn, next := 0.0, 0.0, 0.0
 		for n := to - 1; n >= from; n-- {
 			if b.Mask[n] || e.Holes == Through {

@@ -1,6 +1,8 @@
 package correction
 
 import (
+	"cmp"
+
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
@@ -39,11 +41,9 @@ func (in *Input) note(n int, name string, value float64) {
 	}
 }
 
-// scratch returns memory for one statistic per token, with anything in it.
+// scratch returns memory for one statistic per token.
 func (in *Input) scratch() []float64 {
-	if len(in.buffer) != in.Tokens() {
-		in.buffer = make([]float64, in.Tokens())
-	}
+	in.buffer = batch.Zeroed(in.buffer, in.Tokens())
 	return in.buffer
 }
 
@@ -72,10 +72,7 @@ func (in *Input) ratio(logRatio float64) float64 { return elementary.Exp(in.clam
 
 // clamp bounds a log-ratio; NaN stays NaN.
 func (in *Input) clamp(logRatio float64) float64 {
-	bound := in.Clamp
-	if bound == 0 {
-		bound = DefaultClamp
-	}
+	bound := cmp.Or(in.Clamp, DefaultClamp)
 	return min(max(logRatio, -bound), bound)
 }
 

@@ -459,10 +459,7 @@ type SDAR struct {
 
 // AddLoss adds the term, and logs its gate and its value.
 func (s *SDAR) AddLoss(out *Grad, in *batch.Batch) error {
-	detached := in.Now.Logp
-	if out.frozen != nil {
-		detached = out.frozen
-	}
+	detached := out.detached(in)
 	var sum, gates, open, gaps float64
 	err := weighted(out, in, s.Aggregation, batch.Columns{batch.Logp, batch.LogpTeacher}, func(n int, w float64) {
 		g := sigmoid(s.Beta * (in.Teacher.Logp[n] - detached[n]))

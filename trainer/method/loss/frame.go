@@ -34,13 +34,10 @@ type frame struct {
 func withFrame(out *Grad, in *batch.Batch, agg Aggregation, needs batch.Columns, loss func(f *frame)) error {
 	out.Reset(in.Tokens())
 	out.rejected = out.rejected[:0]
-	out.frame = frame{out: out, in: in, sg: in.Now.Logp}
+	out.frame = frame{out: out, in: in, sg: out.detached(in)}
 	f := &out.frame
 	if err := cmp.Or(in.Require(batch.Mask, batch.Logp), in.Require(needs...)); err != nil {
 		return err
-	}
-	if out.frozen != nil {
-		f.sg = out.frozen
 	}
 	f.active = in.Active()
 	f.rowWeight = out.work(0, in.Len())
@@ -53,6 +50,11 @@ func withFrame(out *Grad, in *batch.Batch, agg Aggregation, needs batch.Columns,
 	}
 	loss(f)
 	return f.err
+}
+
+// detached are the log-probs that a gradient does not go through.
+func (g *Grad) detached(in *batch.Batch) []float64 {
+	return either(g.frozen != nil, g.frozen, in.Now.Logp)
 }
 
 // restrict sums over these tokens alone.

@@ -30,10 +30,7 @@ type GMPO struct {
 
 // Eval computes the loss over the active tokens.
 func (p *GMPO) Eval(out *Grad, in *batch.Batch) error {
-	agg := Aggregation{Mode: "seq-all-token-sum"}
-	if p.NonEmpty {
-		agg.Mode = "seq-mean-token-sum"
-	}
+	agg := Aggregation{Mode: either(p.NonEmpty, "seq-mean-token-sum", "seq-all-token-sum")}
 	return withFrame(out, in, agg, batch.Columns{batch.Anchor, batch.Advantage}, func(f *frame) {
 		f.restrictToOpen() // as in TRL
 		var clips clipCounts

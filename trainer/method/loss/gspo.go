@@ -35,11 +35,7 @@ func (p *GSPO) Eval(out *Grad, in *batch.Batch) error {
 			s, ds := cappedExp(f.sumLogRatio(i, in.Now.Logp, in.Anchor)/length, p.LogCap)
 			mean, gradient := f.meanAdvantage(i, length), 0.0
 			for n := range in.Where(i, f.active) {
-				a := in.Advantage[n]
-				if p.MeanAdvantage {
-					a = mean
-				}
-				w := f.weight(i, n)
+				a, w := either(p.MeanAdvantage, mean, in.Advantage[n]), f.weight(i, n)
 				f.begin(n)
 				value, dlogp := clips.add(f.clipped(a, s, ds, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, 0))
 				f.add(n, w, float64(w*value))

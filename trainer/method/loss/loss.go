@@ -163,10 +163,7 @@ func DependsOn(l Loss, column batch.Column) (bool, error) {
 	for _, distance := range []float64{0, 0.05, -0.05, 0.5, -0.5, 3, -3} {
 		b := Worked(l)
 		copy(b.Now.Logp, b.Anchor)
-		displaced := b.LogpRoll
-		if column == batch.Anchor {
-			displaced = b.Anchor
-		}
+		displaced := either(column == batch.Anchor, b.Anchor, b.LogpRoll)
 		for n := range displaced {
 			displaced[n] += float64(distance * float64(1-2*(n%2)))
 		}

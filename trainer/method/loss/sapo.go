@@ -39,10 +39,7 @@ func (p *SAPO) Eval(out *Grad, in *batch.Batch) error {
 			r, dr := ratio(f.sumLogRatio(i, in.Now.Logp, anchor)/length, p.LogClamp)
 			mean, slope := f.meanAdvantage(i, length), 0.0 // slope: d loss/d mean log-ratio
 			for n := range in.Where(i, f.active) {
-				a, w := in.Advantage[n], f.weight(i, n)
-				if p.MeanAdvantage {
-					a = mean
-				}
+				a, w := either(p.MeanAdvantage, mean, in.Advantage[n]), f.weight(i, n)
 				if p.Level == "token" {
 					r, dr = ratio(in.Now.Logp[n]-anchor[n], p.LogClamp)
 				}

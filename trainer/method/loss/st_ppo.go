@@ -112,10 +112,7 @@ func (p *STPPO) turn(f *frame, i, from, end int, clips *clipCounts) {
 			f.drop()
 			continue
 		}
-		y := t.x + f.in.Now.Logp[n] - f.sg[n]
-		if p.Gradient == "live" {
-			y = t.live
-		}
+		y := either(p.Gradient == "live", t.live, t.x+f.in.Now.Logp[n]-f.sg[n])
 		u, du := cappedExp(y, p.LogCap)
 		value, dlogp := clips.add(f.clipped(f.in.Advantage[n], u, du, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, 0))
 		f.add(n, w, float64(w*t.scale*value))
