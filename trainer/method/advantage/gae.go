@@ -466,18 +466,14 @@ func (e *GiGPO) add(weight float64) {
 	for k := range e.groups.Len() {
 		rows := e.groups.Rows(k)
 		x := e.groups.gather(e.figure, rows)
-		m, scale := 0.0, 1.0
-		if e.Norm != "none" {
-			m = centre(x)
-		}
-		if spread := deviation(x); e.Norm == "mean_std" {
+		m, scale := centre(x), 1.0
+		switch spread := deviation(x); {
+		case e.Norm == "none":
+			m = 0
+		case constant(x) || e.Norm == "mean_std" && !(spread > 1e-6):
 			scale = 0 // of a state that was met once, or whose figures do not differ
-			if spread > 1e-6 && !constant(x) {
-				scale = 1 / (spread + 1e-6)
-			}
-		}
-		if e.Norm == "mean" && (len(x) == 1 || constant(x)) {
-			scale = 0
+		case e.Norm == "mean_std":
+			scale = 1 / (spread + 1e-6)
 		}
 		for j, step := range rows {
 			e.sum[step] += float64(weight * (x[j] - m) * scale)

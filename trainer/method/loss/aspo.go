@@ -54,9 +54,7 @@ func (p *ASPO) Eval(out *Grad, in *batch.Batch) error {
 					return c.value, c.dlogp
 				}
 				upper += count(r > 1+eps)
-				if 1/min(r, 1+eps) > p.CapPos {
-					posDual++
-				}
+				posDual += count(1/min(r, 1+eps) > p.CapPos)
 				return p.flipped(f, n, r, dr, 1+eps)
 			})
 		}

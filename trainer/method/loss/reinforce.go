@@ -105,24 +105,20 @@ func (p *PositiveNLL) AddLoss(out *Grad, in *batch.Batch) error {
 	if err := in.Require(batch.Mask, batch.Logp, batch.Reward); err != nil {
 		return err
 	}
-	sum, tokens := 0.0, 0.0
-	active := in.Active()
+	sum, tokens, active := 0.0, out.indices(in.Tokens()), in.Active()
 	for i, reward := range in.Reward {
 		if reward > 0 {
 			for n := range in.Where(i, active) {
 				sum -= in.Now.Logp[n]
-				tokens++
+				tokens = append(tokens, n)
 			}
 		}
 	}
-	mean := sum / (tokens + 1e-8)
+	size := float64(len(tokens)) + 1e-8
+	mean := sum / size
 	out.Loss += float64(p.Coef * mean)
-	for i, reward := range in.Reward {
-		if reward > 0 {
-			for n := range in.Where(i, active) {
-				out.DLogp[n] -= p.Coef / (tokens + 1e-8)
-			}
-		}
+	for _, n := range tokens {
+		out.DLogp[n] -= p.Coef / size
 	}
 	out.Add("positive_nll_loss", mean)
 	return nil
