@@ -66,12 +66,15 @@ type scoredPair struct {
 	q   probe
 	// margins are flipsByMargin and streams streamDifference, each computed once for the figures that ask.
 	margins, streams func() (a, b []float64)
+	// confidence is byConfidence, likewise.
+	confidence func() [3][]float64
 }
 
 // scoredPair scores responses of the pair.
 func (p *pair) scoredPair(e *claim.Env, b *batch.Batch, q probe) *scoredPair {
 	learner, s := p.Learner.Numerics, &scoredPair{Batch: b, gap: p.score(e, b, q), q: q}
 	s.margins = sync.OnceValues(func() (flips, decisions []float64) { return flipsByMargin(b, q.Params, learner) })
+	s.confidence = sync.OnceValue(func() [3][]float64 { return byConfidence(b) })
 	s.streams = sync.OnceValues(func() (layers, jump []float64) { return streamDifference(b, q.Params, q.Rollout, learner, p.Forced) })
 	return s
 }
@@ -154,9 +157,9 @@ var pairMetrics = map[string]pairMetric{
 	"chi2, full and pruned":   func(s *scoredPair) []float64 { return exactChi2(s.Batch) },
 
 	// By the rollout probability of the token, up to 0.5, 0.9, 0.99, 0.999 and 1.
-	"deviation of log-odds by confidence":  func(s *scoredPair) []float64 { return byConfidence(s.Batch)[0] },
-	"deviation of log-ratio by confidence": func(s *scoredPair) []float64 { return byConfidence(s.Batch)[1] },
-	"tokens by confidence":                 func(s *scoredPair) []float64 { return byConfidence(s.Batch)[2] },
+	"deviation of log-odds by confidence":  func(s *scoredPair) []float64 { return s.confidence()[0] },
+	"deviation of log-ratio by confidence": func(s *scoredPair) []float64 { return s.confidence()[1] },
+	"tokens by confidence":                 func(s *scoredPair) []float64 { return s.confidence()[2] },
 
 	// Under truncated sampling, of the learner's whole distribution and of what it has on the same support.
 	"kept mass":                              number(func(s *scoredPair) float64 { return stats.Average(s.KeptMass) }),
