@@ -153,9 +153,11 @@ func (c *Core) oldestVersion() int {
 // oldestIn is the oldest version that is served next or has tokens in samples.
 func (c *Core) oldestIn(lists ...[]*Sample) int {
 	oldest := max(0, c.version-c.traits.Behind)
-	for _, s := range slices.Concat(lists...) {
-		if s.Oldest >= 0 {
-			oldest = min(oldest, s.Oldest)
+	for _, list := range lists {
+		for _, s := range list {
+			if s.Oldest >= 0 {
+				oldest = min(oldest, s.Oldest)
+			}
 		}
 	}
 	return oldest
