@@ -23,10 +23,8 @@ func (p *pass) set(q *Quantizer, src []float32, restore bool) {
 func (p *pass) matrix(dst, scales, src []float32, g *grouping, cols int) {
 	switch {
 	case len(src) == 0:
-	case p.granularity.ggml():
-		p.ggmlRows(dst, scales, src, cols)
-	case p.granularity == Asymmetric:
-		p.asymmetricRows(dst, scales, src, cols)
+	case p.granularity.ggml() || p.granularity == Asymmetric:
+		p.blocks(dst, scales, src, cols, g.cols)
 	case g.inRuns(cols):
 		p.runs(dst, scales, src, g.rows*g.cols)
 	case g.rows == 1:
@@ -43,29 +41,18 @@ func (p *pass) matrix(dst, scales, src []float32, g *grouping, cols int) {
 
 // runs quantises runs of n numbers; the last may be short.
 func (p *pass) runs(dst, scales, src []float32, n int) {
-	if scales == nil {
-		p.runsWithoutScales(dst, src, n)
-		return
-	}
-	if n < len(src) {
-		full := len(src) / n
-		p.divideRuns(dst, scales[:full], src, n)
-		dst, scales, src = dst[full*n:], scales[full:], src[full*n:]
-	}
-	if len(src) > 0 {
-		p.divideRuns(dst, scales[:1], src, len(src))
-	}
-}
-
-func (p *pass) runsWithoutScales(dst, src []float32, n int) {
-	var held [32]float32
-	for n < len(src) {
-		full := min(len(src)/n, len(held))
-		p.divideRuns(dst, held[:full], src, n)
-		dst, src = dst[full*n:], src[full*n:]
-	}
-	if len(src) > 0 {
-		p.divideRuns(dst, held[:1], src, len(src))
+	for len(src) > 0 {
+		n = min(n, len(src))
+		count := len(src) / n
+		if scales == nil {
+			var unwanted [32]float32
+			count = min(count, len(unwanted))
+			p.divideRuns(dst, unwanted[:count], src, n)
+		} else {
+			p.divideRuns(dst, scales[:count], src, n)
+			scales = scales[count:]
+		}
+		dst, src = dst[count*n:], src[count*n:]
 	}
 }
 

@@ -124,15 +124,33 @@ func (q *Quantizer) mustFit(what string, dst, src, scales, rows, cols int) group
 	return g
 }
 
-// asymmetricRows writes the values of a matrix with cols columns, row by row with a
-// scale and a zero point each, and the scales unless they are nil.
-func (p *pass) asymmetricRows(dst, scales, src []float32, cols int) {
+// blocks writes the values of a matrix with cols columns in blocks of n numbers of a row, the last of
+// which may be shorter, and the scales unless they are nil.
+func (p *pass) blocks(dst, scales, src []float32, cols, n int) {
 	for at := 0; at < len(src); at += cols {
-		scale := p.asymmetricRow(dst[at:at+cols], src[at:at+cols])
-		if scales != nil {
-			scales[at/cols] = scale
+		for from := at; from < at+cols; from += n {
+			to := min(from+n, at+cols)
+			block := dst[from:to]
+			scale := p.block(block, src[from:to])
+			if scales != nil {
+				scales[0], scales = scale, scales[1:]
+			}
+			for i := 0; i < len(block) && scale == scale; i++ {
+				block[i] += 0 // whole numbers have one zero
+				if p.restore {
+					block[i] *= scale
+				}
+			}
 		}
 	}
+}
+
+// block leaves the whole numbers of a block in dst, or NaNs, and returns its scale.
+func (p *pass) block(dst, src []float32) (scale float32) {
+	if p.granularity == Asymmetric {
+		return asymmetricRow(dst, src)
+	}
+	return p.ggmlBlock(dst, src)
 }
 
 // asymmetricRow quantises one row and returns its scale, as onnxruntime's
@@ -144,7 +162,7 @@ func (p *pass) asymmetricRows(dst, scales, src []float32, cols int) {
 //
 // The values are q - zero, between -255 and 255, which is what a product of integers
 // sums: kernels that take one scale for a row need not know the zero point.
-func (p *pass) asymmetricRow(dst, src []float32) (scale float32) {
+func asymmetricRow(dst, src []float32) (scale float32) {
 	var low, high float32
 	for _, x := range src {
 		low, high = min(low, x), max(high, x) // NaN stays
@@ -162,12 +180,7 @@ func (p *pass) asymmetricRow(dst, src []float32) (scale float32) {
 	}
 	zero := min(-low/scale, 255) + roundWhole - roundWhole
 	for i, x := range src {
-		q := min(max(x/scale, -zero), 255-zero) + roundWhole - roundWhole
-		q += 0 // whole numbers have one zero
-		if p.restore {
-			q *= scale
-		}
-		dst[i] = q
+		dst[i] = min(max(x/scale, -zero), 255-zero) + roundWhole - roundWhole
 	}
 	return scale
 }
@@ -183,22 +196,8 @@ const roundWhole = float32(1.5 * (1 << 23))
 // ggml reports whether the granularity is one of ggml's blocks with fp16 scales.
 func (g Granularity) ggml() bool { return g >= Q8_0 && g <= Q4_0 }
 
-// ggmlRows writes the values of a matrix with cols columns in ggml's blocks, and
-// the scales unless they are nil. A row whose length is not a multiple of 32 ends
-// in a short block; ggml has none.
-func (p *pass) ggmlRows(dst, scales, src []float32, cols int) {
-	for at := 0; at < len(src); at += cols {
-		for from := at; from < at+cols; from += ggmlBlock {
-			to := min(from+ggmlBlock, at+cols)
-			scale := p.ggmlBlock(dst[from:to], src[from:to])
-			if scales != nil {
-				scales[0], scales = scale, scales[1:]
-			}
-		}
-	}
-}
-
-// ggmlBlock quantises one block and returns its scale, rounded to fp16. The
+// ggmlBlock quantises one block and returns its scale, rounded to fp16. A row whose length is not a
+// multiple of 32 ends in a short block; ggml has none. The
 // values come from the scale before that rounding, as in the real code:
 //
 //	Q8_0      d = amax/127, q = x·(1/d), halves away from zero    quantize_row_q8_0_ref, ggml-quants.c
@@ -249,13 +248,6 @@ func (p *pass) ggmlBlock(dst, src []float32) (scale float32) {
 		for i, x := range src {
 			dst[i] = float32(min(int32(float32(x*inverse)+8.5), 15) - 8)
 		}
-	}
-	for i, q := range dst {
-		q += 0 // whole numbers have one zero
-		if p.restore {
-			q *= scale
-		}
-		dst[i] = q
 	}
 	return scale
 }
