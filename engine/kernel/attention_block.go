@@ -165,7 +165,8 @@ func (a *attention) rounded(scores []float32) (scale float32) {
 // from..to-1: the keys that all these rows see side by side, then each row's own.
 func (a *attention) addUp(sums, probs []float32, b *block, first, from, to, ld int) {
 	common := min(to, b.keys(first))
-	sumChains(sums[first:b.m], probs[first*ld+from:], ld, b.m-first, common-from)
+	seen := probs[first*ld+from:]
+	sumChain.add(sums[first:b.m], seen, seen, seen, ld, b.m-first, common-from)
 	for r := first + 1; r < b.m && b.causal > 0; r++ {
 		sum := sums[r]
 		for _, p := range probs[r*ld+common : r*ld+min(to, b.keys(r))] {

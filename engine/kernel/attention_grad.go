@@ -135,7 +135,7 @@ func (b *headGrad) inSteps(p, ds []float32, r, m, ld int, s *Scratch) {
 	}
 	sums := grown(&s.rows, m)
 	clear(sums)
-	dotChains(sums, p, ds, ld, m, n)
+	dotChain.add(sums, p, ds, p, ld, m, n)
 	for i, sum := range sums {
 		seen := b.before + r + i + 1
 		softmaxInput(ds[i*ld:][:seen], p[i*ld:], sum, b.scale)

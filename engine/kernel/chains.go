@@ -14,67 +14,36 @@ const (
 	weightedChain                 // float32(float32(c·a)·b), unfused; c is one row for all
 )
 
-// sumChains continues sums[r] over the elements of row r.
-func sumChains(sums, a []float32, stride, rows, n int) {
-	checkRows(a, stride, rows, n)
-	if runChains(sumChain, sums, a, a, a, stride, rows, n) {
+// add continues sums[r] over row r of a and, where the kind reads them, of b and c.
+func (k chainSet) add(sums, a, b, c []float32, stride, rows, n int) {
+	if rows == 0 || n == 0 {
+		return
+	}
+	last := (rows-1)*stride + n - 1
+	_, _, c = a[last], b[last], c[:n]
+	if runChains(k, sums, a, b, c, stride, rows, n) {
 		return
 	}
 	for r := range rows {
-		for _, v := range a[r*stride:][:n] {
-			sums[r] += v
+		x, y, sum := a[r*stride:][:n], b[r*stride:][:n], sums[r]
+		switch k {
+		case sumChain:
+			for _, v := range x {
+				sum += v
+			}
+		case squareChain:
+			for _, v := range x {
+				sum = fma32(v, v, sum)
+			}
+		case dotChain:
+			for i, v := range x {
+				sum += float32(v * y[i])
+			}
+		case weightedChain:
+			for i, w := range c {
+				sum += float32(float32(w*x[i]) * y[i])
+			}
 		}
-	}
-}
-
-// squareChains continues sums[r] = fma(a, a, sums[r]) over row r.
-func squareChains(sums, a []float32, stride, rows, n int) {
-	checkRows(a, stride, rows, n)
-	if runChains(squareChain, sums, a, a, a, stride, rows, n) {
-		return
-	}
-	for r := range rows {
-		for _, v := range a[r*stride:][:n] {
-			sums[r] = fma32(v, v, sums[r])
-		}
-	}
-}
-
-// dotChains continues sums[r] += float32(a·b) over row r.
-func dotChains(sums, a, b []float32, stride, rows, n int) {
-	checkRows(a, stride, rows, n)
-	checkRows(b, stride, rows, n)
-	if runChains(dotChain, sums, a, b, a, stride, rows, n) {
-		return
-	}
-	for r := range rows {
-		y := b[r*stride:][:n]
-		for i, v := range a[r*stride:][:n] {
-			sums[r] += float32(v * y[i])
-		}
-	}
-}
-
-// weightedChains continues sums[r] += float32(float32(c·a)·b) over row r, where
-// c is the same row for all.
-func weightedChains(sums, a, b, c []float32, stride, rows, n int) {
-	checkRows(a, stride, rows, n)
-	checkRows(b, stride, rows, n)
-	c = c[:n]
-	if runChains(weightedChain, sums, a, b, c, stride, rows, n) {
-		return
-	}
-	for r := range rows {
-		x, y := a[r*stride:][:n], b[r*stride:][:n]
-		for i, w := range c {
-			sums[r] += float32(float32(w*x[i]) * y[i])
-		}
-	}
-}
-
-// checkRows touches the last element.
-func checkRows(a []float32, stride, rows, n int) {
-	if rows > 0 && n > 0 {
-		_ = a[(rows-1)*stride+n-1]
+		sums[r] = sum
 	}
 }

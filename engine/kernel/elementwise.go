@@ -101,7 +101,7 @@ func AddScaled(dst, src []float32, by float32) {
 // gates.
 func GatedGrad(dgates, dy, out, gates []float32, d int) {
 	clear(dgates)
-	dotChains(dgates, dy, out, d, len(dgates), d)
+	dotChain.add(dgates, dy, out, dy, d, len(dgates), d)
 	for r, gate := range gates[:len(dgates)] {
 		scaleInto(dy[r*d:][:d], gate)
 	}

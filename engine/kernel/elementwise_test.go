@@ -129,10 +129,10 @@ func TestChainsPathsAgree(t *testing.T) {
 				a, b, c := values(rng, rows*stride+n), values(rng, rows*stride+n), values(rng, n)
 				start := normals(rng, rows)
 				for name, f := range map[string]func(sums []float32){
-					"sum":      func(s []float32) { sumChains(s, a, stride, rows, n) },
-					"square":   func(s []float32) { squareChains(s, a, stride, rows, n) },
-					"dot":      func(s []float32) { dotChains(s, a, b, stride, rows, n) },
-					"weighted": func(s []float32) { weightedChains(s, a, b, c, stride, rows, n) },
+					"sum":      func(s []float32) { sumChain.add(s, a, a, a, stride, rows, n) },
+					"square":   func(s []float32) { squareChain.add(s, a, a, a, stride, rows, n) },
+					"dot":      func(s []float32) { dotChain.add(s, a, b, a, stride, rows, n) },
+					"weighted": func(s []float32) { weightedChain.add(s, a, b, c, stride, rows, n) },
 				} {
 					got, want := guardedFrom("sums", start), append([]float32(nil), start...)
 					f(got.x)

@@ -123,7 +123,7 @@ func (t *tileSet) widest(rows, left int) int {
 // runChains runs a chain routine over as many rows as fill a register, where the path
 // can, then eight rows at a time, then four, then one. c is one row for all.
 func runChains(k chainSet, sums, a, b, c []float32, stride, rows, n int) bool {
-	if CurrentPath() == PathGo || n == 0 || rows == 0 {
+	if CurrentPath() == PathGo {
 		return false
 	}
 	r := squareRows(k, sums, a, b, c, stride, rows, n)

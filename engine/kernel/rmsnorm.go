@@ -57,10 +57,10 @@ func rowSquares(sums, x []float32, d int, num Numerics) {
 		}
 	case num.Reduction.Unfused:
 		clear(sums)
-		dotChains(sums, x, x, d, rows, d)
+		dotChain.add(sums, x, x, x, d, rows, d)
 	default:
 		clear(sums)
-		squareChains(sums, x, d, rows, d)
+		squareChain.add(sums, x, x, x, d, rows, d)
 	}
 }
 
@@ -119,7 +119,7 @@ func RMSNormInputGrad(dx, dy, x, inv, gain []float32, rows, d int, add bool) {
 	for from := 0; from < rows; from += len(c) {
 		n := min(len(c), rows-from)
 		clear(c[:])
-		weightedChains(c[:n], dy[from*d:], x[from*d:], gain, d, n, d)
+		weightedChain.add(c[:n], dy[from*d:], x[from*d:], gain, d, n, d)
 		for r := from; r < from+n; r++ {
 			s := inv[r]
 			m := float32(float32(float32(s*s)*s)*c[r-from]) / float32(d)

@@ -87,7 +87,7 @@ func keepsOrder(x float32) bool { return x > 0 && x <= math.MaxFloat32 }
 // one unfused chain in index order over the probabilities above 0: a NaN adds nothing either.
 func Entropies(dst, probs, logp []float32, n int) {
 	clear(dst)
-	dotChains(dst, probs, logp, n, len(dst), n)
+	dotChain.add(dst, probs, logp, probs, n, len(dst), n)
 	for r, sum := range dst {
 		if dst[r] = 0 - sum; sum == sum {
 			continue // what was added for a probability of 0 was 0
