@@ -80,14 +80,16 @@ type adapter struct {
 	scale    float32
 }
 
-// adapt collects the adapters of the tensors that form a fused projection, given as a part of
-// the frozen weights, and prepares the projection for the gradient of its input. There are
-// none unless adapters are unmerged.
-func (w *Weights) adapt(dst []adapter, p *model.Params, projection *kernel.Weight, part []float32) []adapter {
+// packAdapted packs a fused projection, [out, in], with the adapters of the tensors that form it, and
+// prepares it for the gradient of its input. part is a part of the frozen weights where adapters
+// are unmerged; else there are none.
+func (w *Weights) packAdapted(to *projection, p *model.Params, part []float32, out, in int) {
+	w.pack(&to.Weight, part, out, in, w.Numerics.Weights)
+	to.adapters = to.adapters[:0]
 	if p.LoRA == nil || !w.Numerics.Adapters.Unmerged {
-		return dst[:0]
+		return
 	}
-	list, f, tensors, first := dst[:0], w.Numerics.adapterFormat(), p.LoRA.Base.Tensors(), 0
+	f, tensors, first := w.Numerics.adapterFormat(), p.LoRA.Base.Tensors(), 0
 	for i := range tensors {
 		if &tensors[i].Data[0] == &part[0] {
 			first = tensors[i].Offset
@@ -99,18 +101,24 @@ func (w *Weights) adapt(dst []adapter, p *model.Params, projection *kernel.Weigh
 		if at < 0 || at >= len(part) {
 			continue
 		}
-		if len(list) == cap(list) {
-			list = append(list, adapter{})
-		} else {
-			list = list[:len(list)+1]
-		}
-		to := &list[len(list)-1]
-		to.at, to.scale = at/a.In, float32(p.LoRA.Scale())
-		w.pack(&to.down, a.A, p.LoRA.Rank, a.In, precision.Quantizer{Format: f})
-		w.pack(&to.up, a.B, a.Out, p.LoRA.Rank, precision.Quantizer{Format: f})
-		projection.AddToGradient(to.at, &to.up, &to.down, to.scale)
+		n := len(to.adapters)
+		to.adapters = slices.Grow(to.adapters, 1)[:n+1] // with the memory of earlier ones
+		x := &to.adapters[n]
+		x.at, x.scale = at/a.In, float32(p.LoRA.Scale())
+		w.pack(&x.down, a.A, p.LoRA.Rank, a.In, precision.Unscaled(f))
+		w.pack(&x.up, a.B, a.Out, p.LoRA.Rank, precision.Unscaled(f))
+		to.AddToGradient(x.at, &x.up, &x.down, x.scale)
 	}
-	return list
+}
+
+// project sets y = W·x for the rows from..to of x, which a kernel has just written and which it
+// quantises, with the products of the adapters.
+func (p *Pass) project(k *worker, y []float32, w *projection, x *quantized, from, to int, num kernel.Numerics) {
+	p.lowRank(k, w.adapters, x.dense[from*w.In:to*w.In], to-from)
+	p.store(x, from, to, w.In)
+	values, scales := x.rows(from, to, w.In, p.num.inputs)
+	kernel.Linear(y, values, scales, &w.Weight, to-from, num, &k.scratch)
+	p.addLowRank(k, w.adapters, y, w.Out, to-from)
 }
 
 // lowRank computes the adapters' products with the rows x, [rows, in], as the engine has

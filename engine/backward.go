@@ -209,7 +209,7 @@ func (p *Pass) feedForwardGrad(k *worker, s *layerState, w *layerWeights, expert
 	c, b := &p.config, &k.back
 	d, f, rows := c.DModel, c.DFF, to-from
 	act, gateUp := b.activated[from*f:to*f], b.gateUp[from*2*f:to*2*f]
-	kernel.LinearInputGrad(act, b.expertOut[from*d:to*d], &w.down[expert], rows, false, p.num.gradient, &k.scratch)
+	kernel.LinearInputGrad(act, b.expertOut[from*d:to*d], &w.down[expert].Weight, rows, false, p.num.gradient, &k.scratch)
 	kept := s.gateUp[(first+from)*2*f:][:rows*2*f]
 	for r := range rows {
 		x := kept[r*2*f:][:2*f]
@@ -229,7 +229,7 @@ func (p *Pass) feedForwardGrad(k *worker, s *layerState, w *layerWeights, expert
 		p.store(&k.in.activated, from, to, f)
 	}
 	round(p.num.gradients, gateUp)
-	kernel.LinearInputGrad(b.expertIn[from*d:to*d], gateUp, &w.gateUp[expert], rows, false, p.num.gradient, &k.scratch)
+	kernel.LinearInputGrad(b.expertIn[from*d:to*d], gateUp, &w.gateUp[expert].Weight, rows, false, p.num.gradient, &k.scratch)
 }
 
 // gatherGrad sums the input gradients of a row's experts, in the order of the
@@ -293,15 +293,16 @@ func (p *Pass) attentionGrad(k *worker, layer int) {
 		p.store(in, 0, to-from, d)
 	} else {
 		p.attentionInside(k, layer, s, from, to)
+		p.store(&s.mixed, from, to, d)
 	}
 	rows := to - from
 	copy(b.projection, rowsOf(p.back.stream, k, d))
-	kernel.LinearInputGrad(b.mixed, b.projection, &w.output, rows, false, p.num.gradient, &k.scratch)
+	kernel.LinearInputGrad(b.mixed, b.projection, &w.output.Weight, rows, false, p.num.gradient, &k.scratch)
 	p.mixers[layer].mixGrad(p, k, layer, s, from, to)
 	qkv := b.qkv[:rows*w.qkv.Out]
 	round(p.num.gradients, qkv)
 	attended := b.attended[:rows*d]
-	kernel.LinearInputGrad(attended, qkv, &w.qkv, rows, false, p.num.gradient, &k.scratch)
+	kernel.LinearInputGrad(attended, qkv, &w.qkv.Weight, rows, false, p.num.gradient, &k.scratch)
 	p.normGrad(k, attended, p.entering(k, layer), s.inverse[from:to], w.inputNorm)
 	p.sigmaGrad(k, layer)
 }

@@ -29,28 +29,18 @@ func (p *Pass) attentionForward(k *worker, layer int) {
 	s, from, to := p.place(k, layer)
 	p.attentionInside(k, layer, s, from, to)
 	out := k.projected[:(to-from)*d]
-	values, scales := s.mixed.rows(from, to, d, p.num.inputs)
-	kernel.Linear(out, values, scales, &p.weights.layers[layer].output, to-from, p.num.rowParallel, &k.scratch)
-	p.addLowRank(k, p.weights.layers[layer].outputLow, out, d, to-from)
+	p.project(k, out, &p.weights.layers[layer].output, &s.mixed, from, to, p.num.rowParallel)
 	p.addResidual(p.between(k, layer), p.entering(k, layer), out)
 }
 
-// attentionInside computes what the output projection reads.
+// attentionInside computes what the output projection quantises and reads.
 func (p *Pass) attentionInside(k *worker, layer int, s *layerState, from, to int) {
 	c, w := &p.config, &p.weights.layers[layer]
 	d, rows := c.DModel, to-from
-	in := k.in.attention.dense[:rows*d]
-	kernel.RMSNorm(in, s.inverse[from:to], p.entering(k, layer), w.inputNorm, rows, d, float32(c.NormEps), p.num.norm)
-	p.lowRank(k, w.qkvLow, in, rows)
-	p.store(&k.in.attention, 0, rows, d)
-	values, scales := k.in.attention.rows(0, rows, d, p.num.inputs)
-	width := p.fusedWidth(layer)
-	fused := s.fused[from*width : to*width]
-	kernel.Linear(fused, values, scales, &w.qkv, rows, p.num.projection, &k.scratch)
-	p.addLowRank(k, w.qkvLow, fused, width, rows)
+	in, width := &k.in.attention, w.qkv.Out
+	kernel.RMSNorm(in.dense[:rows*d], s.inverse[from:to], p.entering(k, layer), w.inputNorm, rows, d, float32(c.NormEps), p.num.norm)
+	p.project(k, s.fused[from*width:to*width], &w.qkv, in, 0, rows, p.num.projection)
 	p.mixers[layer].mix(p, k, layer, s, from, to)
-	p.lowRank(k, w.outputLow, s.mixed.dense[from*d:to*d], rows)
-	p.store(&s.mixed, from, to, d)
 }
 
 // placeHeads turns queries and keys by their positions, and brings keys and values to the
@@ -285,19 +275,10 @@ func (p *Pass) recallGates(k *worker, layer int, gates, live []float32) {
 func (p *Pass) feedForward(k *worker, s *layerState, w *layerWeights, expert, first, from, to int) {
 	c, in := &p.config, &k.in
 	d, f, rows := c.DModel, c.DFF, to-from
-	p.lowRank(k, w.gateUpLow[expert], in.expert.dense[from*d:to*d], rows)
-	p.store(&in.expert, from, to, d)
-	values, scales := in.expert.rows(from, to, d, p.num.inputs)
-	gateUp := s.gateUp[(first+from)*2*f:][:rows*2*f]
-	kernel.Linear(gateUp, values, scales, &w.gateUp[expert], rows, p.num.projection, &k.scratch)
-	p.addLowRank(k, w.gateUpLow[expert], gateUp, 2*f, rows)
+	gateUp, out := s.gateUp[(first+from)*2*f:][:rows*2*f], s.expertOut[(first+from)*d:][:rows*d]
+	p.project(k, gateUp, &w.gateUp[expert], &in.expert, from, to, p.num.projection)
 	p.activate(k, gateUp, from, to)
-	p.lowRank(k, w.downLow[expert], in.activated.dense[from*f:to*f], rows)
-	p.store(&in.activated, from, to, f)
-	values, scales = in.activated.rows(from, to, f, p.num.inputs)
-	out := s.expertOut[(first+from)*d:][:rows*d]
-	kernel.Linear(out, values, scales, &w.down[expert], rows, p.num.rowParallel, &k.scratch)
-	p.addLowRank(k, w.downLow[expert], out, d, rows)
+	p.project(k, out, &w.down[expert], &in.activated, from, to, p.num.rowParallel)
 }
 
 // combine sums the experts' outputs of each routed row, weighted by their gates, in

@@ -40,15 +40,18 @@ type Weights struct {
 // matrix, and so are an expert's gate and up projections, as servers fuse them.
 type layerWeights struct {
 	inputNorm, postNorm []float32
-	qkv, output         kernel.Weight
+	qkv, output         projection
 	router              kernel.Weight
-	index               kernel.Weight   // of a layer with sparse attention
-	linear              *linearWeights  // of a layer with linear attention; nil in any other
-	routerBias          []float32       // added when experts are chosen, not to their gates; or nil
-	gateUp, down        []kernel.Weight // by expert; one entry in a dense model
-	// unmerged adapters of these projections, none where there are no such
-	qkvLow, outputLow  []adapter
-	gateUpLow, downLow [][]adapter
+	index               kernel.Weight  // of a layer with sparse attention
+	linear              *linearWeights // of a layer with linear attention; nil in any other
+	routerBias          []float32      // added when experts are chosen, not to their gates; or nil
+	gateUp, down        []projection   // by expert; one entry in a dense model
+}
+
+// projection is a matrix with its unmerged adapters, if there are any.
+type projection struct {
+	kernel.Weight
+	adapters []adapter
 }
 
 // NewWeights returns empty weights for the shape; Publish fills them.
@@ -56,12 +59,10 @@ func NewWeights(c model.Config, n Numerics) *Weights {
 	w := &Weights{Config: c, Numerics: n, layers: make([]layerWeights, c.Layers)}
 	experts := c.FFNs()
 	for l := range w.layers {
-		w.layers[l].gateUp = make([]kernel.Weight, experts)
-		w.layers[l].down = make([]kernel.Weight, experts)
+		w.layers[l].gateUp, w.layers[l].down = make([]projection, experts), make([]projection, experts)
 		if c.LayerType(l) == model.LinearAttention {
 			w.layers[l].linear = new(linearWeights)
 		}
-		w.layers[l].gateUpLow, w.layers[l].downLow = make([][]adapter, experts), make([][]adapter, experts)
 	}
 	if n.StaticKV() {
 		grid, err := n.KVCache.Format.WithOverflow(precision.Saturate)
@@ -104,10 +105,8 @@ func (w *Weights) Publish(p *model.Params, version int) {
 		if p.LoRA != nil && n.Adapters.Unmerged {
 			base = p.LoRA.Base.Layer(l)
 		}
-		w.pack(&to.qkv, base.QKV, len(from.QKV)/d, d, n.Weights)
-		to.qkvLow = w.adapt(to.qkvLow, p, &to.qkv, base.QKV)
-		w.pack(&to.output, base.O, d, len(from.O)/d, n.Weights)
-		to.outputLow = w.adapt(to.outputLow, p, &to.output, base.O)
+		w.packAdapted(&to.qkv, p, base.QKV, len(from.QKV)/d, d)
+		w.packAdapted(&to.output, p, base.O, d, len(from.O)/d)
 		if from.Linear != nil {
 			to.linear.publish(from.Linear, w.Config.HeadDim(), n)
 		}
@@ -124,10 +123,8 @@ func (w *Weights) Publish(p *model.Params, version int) {
 		}
 		for e := range to.gateUp {
 			f := w.Config.DFF
-			w.pack(&to.gateUp[e], base.W13[e], 2*f, d, n.Weights)
-			to.gateUpLow[e] = w.adapt(to.gateUpLow[e], p, &to.gateUp[e], base.W13[e])
-			w.pack(&to.down[e], base.W2[e], d, f, n.Weights)
-			to.downLow[e] = w.adapt(to.downLow[e], p, &to.down[e], base.W2[e])
+			w.packAdapted(&to.gateUp[e], p, base.W13[e], 2*f, d)
+			w.packAdapted(&to.down[e], p, base.W2[e], d, f)
 		}
 	}
 	w.pack(&w.head, p.Head, w.Config.Vocab, d, n.headWeights())
