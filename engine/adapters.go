@@ -115,8 +115,8 @@ func (w *Weights) packAdapted(to *projection, p *model.Params, part []float32, o
 // quantises, with the products of the adapters.
 func (p *Pass) project(k *worker, y []float32, w *projection, x *quantized, from, to int, num kernel.Numerics) {
 	p.lowRank(k, w.adapters, x.dense[from*w.In:to*w.In], to-from)
-	p.store(x, from, to, w.In)
-	values, scales := x.rows(from, to, w.In, p.num.inputs)
+	x.store(from, to, w.In)
+	values, scales := x.rows(from, to, w.In)
 	kernel.Linear(y, values, scales, &w.Weight, to-from, num, &k.scratch)
 	p.addLowRank(k, w.adapters, y, w.Out, to-from)
 }

@@ -225,8 +225,8 @@ func (p *Pass) feedForwardGrad(k *worker, s *layerState, w *layerWeights, expert
 		kernel.SiLUGateGrad(dx[:f], dx[f:], dy, x[:f], x[f:], f)
 	}
 	if p.kept() {
-		p.store(&k.in.expert, from, to, d)
-		p.store(&k.in.activated, from, to, f)
+		k.in.expert.store(from, to, d)
+		k.in.activated.store(from, to, f)
 	}
 	round(p.num.gradients, gateUp)
 	kernel.LinearInputGrad(b.expertIn[from*d:to*d], gateUp, &w.gateUp[expert].Weight, rows, false, p.num.gradient, &k.scratch)
@@ -290,10 +290,10 @@ func (p *Pass) attentionGrad(k *worker, layer int) {
 	if p.kept() {
 		in := &k.in.attention
 		kernel.RMSNormAgain(in.dense[:(to-from)*d], s.inverse[from:to], p.entering(k, layer), w.inputNorm, to-from, d, p.num.norm)
-		p.store(in, 0, to-from, d)
+		in.store(0, to-from, d)
 	} else {
 		p.attentionInside(k, layer, s, from, to)
-		p.store(&s.mixed, from, to, d)
+		s.mixed.store(from, to, d)
 	}
 	rows := to - from
 	copy(b.projection, rowsOf(p.back.stream, k, d))
@@ -359,7 +359,7 @@ func (p *Pass) balanceGrad() {
 func (p *Pass) headWeightsGrad(k *worker, _ int) {
 	c, g, h, d := &p.config, p.back.grad, &p.head, p.config.DModel
 	first, n := k.targetFrom, k.targetTo-k.targetFrom
-	kernel.LinearWeightGrad(g.Head, p.back.dlogits[first*c.Vocab:], h.normed[first*d:], c.Vocab, d, n, &k.scratch)
+	kernel.LinearWeightGrad(g.Head, p.back.dlogits[first*c.Vocab:], h.normed.dense[first*d:], c.Vocab, d, n, &k.scratch)
 	kernel.RMSNormGainGrad(g.FinalNorm, k.back.headNormed, h.in[first*d:], h.inverse[first:], n, d)
 }
 

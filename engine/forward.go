@@ -3,7 +3,6 @@ package engine
 import (
 	"driftlab/engine/kernel"
 	"driftlab/moe"
-	"driftlab/precision"
 )
 
 // embedForward gathers the embeddings of a worker's rows:
@@ -342,27 +341,10 @@ func (p *Pass) headForward(k *worker, _ int) {
 		row := p.targetRow(i) - k.rowFrom
 		copy(h.in[i*d:(i+1)*d], stream[row*d:(row+1)*d])
 	}
-	normed := h.normed[from*d : to*d]
-	kernel.RMSNorm(normed, h.inverse[from:to], h.in[from*d:to*d], p.weights.finalNorm, to-from, d, float32(c.NormEps), p.num.norm)
-	values, scales := p.headInputs(normed, from, to)
+	kernel.RMSNorm(h.normed.dense[from*d:to*d], h.inverse[from:to], h.in[from*d:to*d], p.weights.finalNorm, to-from, d, float32(c.NormEps), p.num.norm)
+	h.normed.store(from, to, d)
+	values, scales := h.normed.rows(from, to, d)
 	kernel.Linear(h.logits[from*c.Vocab:to*c.Vocab], values, scales, &p.weights.head, to-from, p.num.head, &k.scratch)
-}
-
-// headInputs quantises the normed rows of the targets from..to in place, which is what
-// gradients see, and returns them as the head's product reads them.
-func (p *Pass) headInputs(normed []float32, from, to int) (values, scales []float32) {
-	q, h, d := p.num.headInputs, &p.head, p.config.DModel
-	if !scalesApart(q) {
-		if q != precision.Unscaled(p.num.activations) {
-			q.RoundTrip(normed, normed, to-from, d)
-		}
-		return normed, nil
-	}
-	per := q.ScaleCount(1, d)
-	values, scales = h.values[from*d:to*d], h.scales[from*per:to*per]
-	q.Quantize(values, scales, normed, to-from, d)
-	q.Dequantize(normed, values, scales, to-from, d)
-	return values, scales
 }
 
 func (p *Pass) targetRow(i int) int {

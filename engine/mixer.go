@@ -525,7 +525,7 @@ func (p *Pass) projectIndex(k *worker, layer int, s *layerState, from, to int) {
 	c, rows, width := &p.config, to-from, p.config.IndexWidth()
 	d, hd, heads := c.DModel, c.HeadDim(), c.IndexHeads
 	index := s.index[from*width : to*width]
-	values, scales := k.in.attention.rows(0, rows, d, p.num.inputs)
+	values, scales := k.in.attention.rows(0, rows, d)
 	kernel.Linear(index, values, scales, &p.weights.layers[layer].index, rows, p.num.projection, &k.scratch)
 	for r := range rows {
 		row := index[r*width:][:(heads+1)*hd]

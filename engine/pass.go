@@ -201,7 +201,7 @@ func (p *Pass) LogProbs() []float32 {
 
 // Hidden returns the normed residual stream that the head read for the target
 // rows, [targets, d], valid until the next Begin.
-func (p *Pass) Hidden() []float32 { return p.head.normed[:p.targets*p.config.DModel] }
+func (p *Pass) Hidden() []float32 { return p.head.normed.dense[:p.targets*p.config.DModel] }
 
 // Routes returns the experts the pass visited in the order [row][layer][rank],
 // valid until the next Begin; empty for a dense model.
@@ -289,10 +289,10 @@ type inputs struct {
 func (p *Pass) growInputs(in *inputs, rows int) {
 	c, q := &p.config, p.num.inputs
 	slots := rows * max(c.TopK, 1)
-	in.attention.grow(rows, c.DModel, q)
+	p.growOperand(&in.attention, rows, c.DModel, q)
 	in.normed = grown(in.normed, rows*c.DModel)
-	in.expert.grow(slots, c.DModel, q)
-	in.activated.grow(slots, c.DFF, q)
+	p.growOperand(&in.expert, slots, c.DModel, q)
+	p.growOperand(&in.activated, slots, c.DFF, q)
 }
 
 // gatherInputs copies the rows of the norm's output to the experts they are routed to.

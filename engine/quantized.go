@@ -5,6 +5,9 @@ import "driftlab/precision"
 // quantized is a matrix as a projection reads it: plain rounded values, or
 // values on a coarse grid with one scale per row and block.
 type quantized struct {
+	by     precision.Quantizer
+	plain  bool      // by changes nothing that has been rounded to the activations
+	seen   bool      // dense is read after the product
 	dense  []float32 // dequantised values, which gradients see; before that, what the kernel wrote
 	values []float32 // what the kernel multiplies: dense itself when there are no scales
 	scales []float32 // nil when there are none
@@ -20,8 +23,9 @@ func scalesApart(q precision.Quantizer) bool {
 	return q.Scaled() && q.Granularity != precision.MX
 }
 
-// grow makes room for rows of the given width under the quantiser.
-func (m *quantized) grow(rows, width int, q precision.Quantizer) {
+// growOperand makes room for rows of the given width under a quantiser.
+func (p *Pass) growOperand(m *quantized, rows, width int, q precision.Quantizer) {
+	m.by, m.plain, m.seen = q, q.Identity() || q == precision.Unscaled(p.num.activations), p.options.Save
 	m.dense = grown(m.dense, rows*width)
 	if !scalesApart(q) {
 		m.values, m.scales = m.dense, nil
@@ -35,28 +39,26 @@ func (m *quantized) grow(rows, width int, q precision.Quantizer) {
 // store quantises the rows from..to of m, which a kernel has just written to
 // dense in the format of the activations, for the projection that follows.
 // Row-wise quantisers only, so a row's result never depends on its neighbours.
-func (p *Pass) store(m *quantized, from, to, width int) {
-	q := p.num.inputs
-	if p.num.plainInputs {
+func (m *quantized) store(from, to, width int) {
+	if m.plain {
 		return
 	}
 	dense := m.dense[from*width : to*width]
-	if !scalesApart(q) {
-		q.RoundTrip(dense, dense, to-from, width)
+	values, scales := m.rows(from, to, width)
+	if scales == nil {
+		m.by.RoundTrip(dense, dense, to-from, width)
 		return
 	}
-	per := q.ScaleCount(1, width)
-	values, scales := m.values[from*width:to*width], m.scales[from*per:to*per]
-	q.Quantize(values, scales, dense, to-from, width)
-	if p.options.Save {
-		q.Dequantize(dense, values, scales, to-from, width)
+	m.by.Quantize(values, scales, dense, to-from, width)
+	if m.seen {
+		m.by.Dequantize(dense, values, scales, to-from, width)
 	}
 }
 
-func (m *quantized) rows(from, to, width int, q precision.Quantizer) (values, scales []float32) {
+func (m *quantized) rows(from, to, width int) (values, scales []float32) {
 	values = m.values[from*width : to*width]
 	if m.scales != nil {
-		per := q.ScaleCount(1, width)
+		per := m.by.ScaleCount(1, width)
 		scales = m.scales[from*per : to*per]
 	}
 	return values, scales

@@ -133,9 +133,9 @@ func (p *Pass) Operations() []Operation {
 	for l := range c.Layers {
 		s, f, w := &p.layers[l], &p.streams[l], &p.weights.layers[l]
 		var attended quantized
-		attended.grow(p.rows, d, p.num.inputs)
+		p.growOperand(&attended, p.rows, d, p.num.inputs)
 		kernel.RMSNormAgain(attended.dense, s.inverse, entering, w.inputNorm, p.rows, d, p.num.norm)
-		p.store(&attended, 0, p.rows, d)
+		attended.store(0, p.rows, d)
 		routed := make([]float32, p.rows*d)
 		kernel.RMSNormAgain(routed, s.postInverse, f.middle, w.postNorm, p.rows, d, p.num.norm)
 		entering = f.out

@@ -67,9 +67,7 @@ type layerState struct {
 // headState is what the head computed for the target rows.
 type headState struct {
 	in      []float32 // [targets, d] gathered residual stream
-	normed  []float32 // [targets, d], as the head reads it
-	values  []float32 // [targets, d] and scales of them, where the head's inputs have scales
-	scales  []float32
+	normed  quantized // [targets, d]
 	inverse []float32
 	logits  []float32 // [targets, vocab]
 }
@@ -104,11 +102,9 @@ func (p *Pass) grow() {
 	}
 	p.growPrefixes()
 	h := &p.head
-	h.in, h.normed = grown(h.in, p.targets*c.DModel), grown(h.normed, p.targets*c.DModel)
-	h.inverse = grown(h.inverse, p.targets)
-	if q := p.num.headInputs; scalesApart(q) {
-		h.values, h.scales = grown(h.values, p.targets*c.DModel), grown(h.scales, q.ScaleCount(p.targets, c.DModel))
-	}
+	h.in, h.inverse = grown(h.in, p.targets*c.DModel), grown(h.inverse, p.targets)
+	p.growOperand(&h.normed, p.targets, c.DModel, p.num.headInputs)
+	h.normed.seen = true // by Hidden
 	h.logits = grown(h.logits, p.targets*c.Vocab)
 	for i := range p.workers {
 		p.growWorker(&p.workers[i], rows, longest)
@@ -145,7 +141,7 @@ func (p *Pass) growStream(f *layerStream, rows int) {
 func (p *Pass) growState(s *layerState, rows int, kinds []mixer) {
 	c := &p.config
 	slots := rows * max(c.TopK, 1)
-	s.mixed.grow(rows, c.DModel, p.num.inputs)
+	p.growOperand(&s.mixed, rows, c.DModel, p.num.inputs)
 	s.inverse, s.postInverse = grown(s.inverse, rows), grown(s.postInverse, rows)
 	s.fused = grown(s.fused, rows*c.LargestProjection())
 	for _, m := range kinds {
@@ -265,9 +261,9 @@ type siteNumerics struct {
 	gradient    kernel.Numerics // products of the backward pass
 	delta       kernel.DeltaNumerics
 	experts     ExpertParallel // how a token's experts are added
-	// plainInputs and plainCache are true where rounding to inputs or kvCache
-	// changes nothing that was rounded to activations before.
-	plainInputs, plainCache bool
+	// plainCache is true where rounding to kvCache changes nothing that was rounded to
+	// activations before.
+	plainCache bool
 }
 
 // round rounds x in place; fp32 leaves it alone, memory included.
@@ -300,7 +296,6 @@ func (n *Numerics) sites(batchRows int) siteNumerics {
 		},
 		inputs: n.Inputs, kvCache: n.KVCache, headInputs: n.headInputs(), queries: n.queries(), index: n.index(), eager: n.Eager,
 		delta:       kernel.DeltaNumerics{LinearAttention: n.LinearAttention, Operands: n.Activations, Output: n.Activations},
-		plainInputs: n.Inputs.Identity() || n.Inputs == precision.Unscaled(n.Activations),
 		plainCache:  n.KVCache.Identity() || n.KVCache == precision.Unscaled(n.Activations),
 		activations: n.Activations, gradients: n.Gradients,
 		gradient: kernel.Numerics{Accumulator: precision.FP32, Output: n.Gradients},
