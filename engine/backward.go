@@ -145,26 +145,19 @@ func (p *Pass) expertsGrad(k *worker, layer int) {
 	s, from, to := p.place(k, layer)
 	if p.kept() {
 		kernel.RMSNormAgain(k.in.normed[:(to-from)*c.DModel], s.postInverse[from:to], p.between(k, layer), w.postNorm, to-from, c.DModel, p.num.norm)
-		p.gatherInputs(k, layer)
+		p.plan(k, layer).Gather(k.in.expert.dense, k.in.normed, c.DModel)
 	} else {
 		p.expertsInside(k, layer, s, from, to)
 	}
 	normed := k.back.normed[:(to-from)*c.DModel]
 	p.combineGrad(k, layer, s, from)
-	rows, all := p.routedRows(k, layer)
-	if c.Dense() {
-		if rows > 0 {
-			p.feedForwardGrad(k, s, w, 0, from, 0, rows)
-		}
-	} else {
-		plan := p.plan(k, layer)
-		for e := range c.Experts {
-			if x, y := plan.Span(e); x < y {
-				p.feedForwardGrad(k, s, w, e, from*c.TopK, x, y)
-			}
+	plan := p.plan(k, layer)
+	for e := range c.FFNs() {
+		if x, y := plan.Span(e); x < y {
+			p.feedForwardGrad(k, s, w, e, from*max(c.TopK, 1), x, y)
 		}
 	}
-	p.gatherGrad(k, layer, normed, rows, all)
+	p.gatherGrad(k, layer, normed)
 	if !c.Dense() {
 		p.routeGrad(k, layer, s, from, to, normed)
 	}
@@ -177,17 +170,13 @@ func (p *Pass) expertsGrad(k *worker, layer int) {
 func (p *Pass) combineGrad(k *worker, layer int, s *layerState, from int) {
 	c, b := &p.config, &k.back
 	d, top, first := c.DModel, c.TopK, from*max(c.TopK, 1)
-	stream := rowsOf(p.back.stream, k, d)
-	rows, all := p.routedRows(k, layer)
+	plan := p.plan(k, layer)
+	plan.Gather(b.expertOut, rowsOf(p.back.stream, k, d), d)
 	if c.Dense() {
-		for i := range rows {
-			copy(b.expertOut[i*d:(i+1)*d], stream[p.routedRow(k, i, all)*d:])
-		}
 		return
 	}
 	clear(b.gates[:(k.rowTo-k.rowFrom)*top])
-	plan, slots := p.plan(k, layer), rows*top
-	plan.Gather(b.expertOut, stream, d)
+	slots := len(plan.Row)
 	var gates, dgates [8]float32
 	for slot := 0; slot < slots; slot += len(gates) {
 		n := min(len(gates), slots-slot)
@@ -200,7 +189,7 @@ func (p *Pass) combineGrad(k *worker, layer int, s *layerState, from int) {
 			b.gates[place(i)] = dot
 		}
 	}
-	round(p.num.gradients, b.expertOut[:rows*top*d])
+	round(p.num.gradients, b.expertOut[:slots*d])
 }
 
 // feedForwardGrad goes back through one expert over the rows from..to of the
@@ -234,8 +223,9 @@ func (p *Pass) feedForwardGrad(k *worker, s *layerState, w *layerWeights, expert
 
 // gatherGrad sums the input gradients of a row's experts, in the order of the
 // ranks; a row that visited none has none.
-func (p *Pass) gatherGrad(k *worker, layer int, normed []float32, rows int, all bool) {
+func (p *Pass) gatherGrad(k *worker, layer int, normed []float32) {
 	b, d, top := &k.back, p.config.DModel, p.config.TopK
+	rows, all := p.routedRows(k, layer)
 	if !all {
 		clear(normed)
 	}
@@ -367,7 +357,7 @@ func (p *Pass) expertsWeightsGrad(k *worker, layer int) {
 	c, g, b := &p.config, p.back.grad.Layer(layer), &k.back
 	d, f := c.DModel, c.DFF
 	for e := range c.FFNs() {
-		if x, y := p.visits(k, layer, e); x < y {
+		if x, y := p.plan(k, layer).Span(e); x < y {
 			kernel.LinearWeightGrad(g.W13[e], b.gateUp[x*2*f:], k.in.expert.dense[x*d:], 2*f, d, y-x, &k.scratch)
 			kernel.LinearWeightGrad(g.W2[e], b.expertOut[x*d:], k.in.activated.dense[x*f:], d, f, y-x, &k.scratch)
 		}
@@ -377,14 +367,6 @@ func (p *Pass) expertsWeightsGrad(k *worker, layer int) {
 		kernel.LinearWeightGrad(g.Router, b.logits, k.in.normed, c.Experts, d, end-first, &k.scratch)
 	}
 	kernel.RMSNormGainGrad(g.PostNorm, b.normed, p.between(k, layer), s.postInverse[first:], end-first, d)
-}
-
-// visits returns the rows of a block's expert buffers that hold an expert's tokens.
-func (p *Pass) visits(k *worker, layer, expert int) (from, to int) {
-	if p.config.Dense() {
-		return 0, p.routedRowCount(k, layer)
-	}
-	return p.plan(k, layer).Span(expert)
 }
 
 func (p *Pass) attentionWeightsGrad(k *worker, layer int) {

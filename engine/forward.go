@@ -158,26 +158,18 @@ func (p *Pass) expertsForward(k *worker, layer int) {
 	}
 }
 
-// routedRowCount is how many rows of a block are routed to the experts of a layer: in the
-// last one only targets do, for nothing would read what became of the others.
-func (p *Pass) routedRowCount(k *worker, layer int) int {
-	if layer < p.config.Layers-1 {
-		return k.rowTo - k.rowFrom
-	}
-	return k.targetTo - k.targetFrom
-}
-
 // routedRows returns how many rows of its block are routed to the experts of a layer, and
-// whether all do; if not, wanted lists them.
+// whether all are; if not, wanted lists them: in the last layer only targets, for nothing would
+// read what became of the others.
 func (p *Pass) routedRows(k *worker, layer int) (rows int, all bool) {
-	rows = p.routedRowCount(k, layer)
-	if rows == k.rowTo-k.rowFrom {
+	rows, targets := k.rowTo-k.rowFrom, k.targetTo-k.targetFrom
+	if layer < p.config.Layers-1 || targets == rows {
 		return rows, true
 	}
 	for i, r := range p.pack.Targets[k.targetFrom:k.targetTo] {
 		k.wanted[i] = r - int32(k.rowFrom)
 	}
-	return rows, false
+	return targets, false
 }
 
 // expertsInside computes what the sum over a row's experts reads.
@@ -185,39 +177,32 @@ func (p *Pass) expertsInside(k *worker, layer int, s *layerState, from, to int) 
 	c, w := &p.config, &p.weights.layers[layer]
 	d, normed := c.DModel, k.in.normed[:(to-from)*c.DModel]
 	kernel.RMSNorm(normed, s.postInverse[from:to], p.between(k, layer), w.postNorm, to-from, d, float32(c.NormEps), p.num.norm)
-	first := from * max(c.TopK, 1)
-	rows, all := p.routedRows(k, layer)
-	if c.Dense() {
-		p.gatherInputs(k, layer)
-		if rows > 0 {
-			p.feedForward(k, s, w, 0, first, 0, rows)
-		}
-		return
+	if !c.Dense() {
+		p.route(k, layer, s, from, to)
 	}
-	p.route(k, layer, s, from, to)
 	plan := p.plan(k, layer)
-	p.planRoutes(k, layer, plan, rows, all)
-	p.gatherInputs(k, layer)
-	for e := range c.Experts {
+	p.planRoutes(k, layer, plan)
+	plan.Gather(k.in.expert.dense, normed, d)
+	for e := range c.FFNs() {
 		if a, b := plan.Span(e); a < b {
-			p.feedForward(k, s, w, e, first, a, b)
+			p.feedForward(k, s, w, e, from*max(c.TopK, 1), a, b)
 		}
 	}
 }
 
-func (p *Pass) planRoutes(k *worker, layer int, plan *moe.Dispatch, rows int, all bool) {
-	c, top := &p.config, p.config.TopK
-	_, ids := p.routing(k, layer)
-	if all {
-		plan.Plan(ids, rows, top, c.Experts)
-		return
+// planRoutes sorts the routed rows of a block by their experts. In a dense model all go to the one network.
+func (p *Pass) planRoutes(k *worker, layer int, plan *moe.Dispatch) {
+	c, top := &p.config, max(p.config.TopK, 1)
+	rows, all := p.routedRows(k, layer)
+	if !c.Dense() {
+		_, routes := p.routing(k, layer)
+		for i := range rows {
+			copy(k.ids[i*top:(i+1)*top], routes[p.routedRow(k, i, all)*top:])
+		}
 	}
-	for i, r := range k.wanted[:rows] {
-		copy(k.ids[i*top:(i+1)*top], ids[int(r)*top:])
-	}
-	plan.Plan(k.ids[:rows*top], rows, top, c.Experts)
+	plan.Plan(k.ids[:rows*top], rows, top, c.FFNs())
 	for i, row := range plan.Row {
-		plan.Row[i] = k.wanted[row]
+		plan.Row[i] = int32(p.routedRow(k, int(row), all))
 	}
 }
 

@@ -295,19 +295,6 @@ func (p *Pass) growInputs(in *inputs, rows int) {
 	p.growOperand(&in.activated, slots, c.DFF, q)
 }
 
-// gatherInputs copies the rows of the norm's output to the experts they are routed to.
-func (p *Pass) gatherInputs(k *worker, layer int) {
-	d, in := p.config.DModel, &k.in
-	if !p.config.Dense() {
-		p.plan(k, layer).Gather(in.expert.dense, in.normed, d)
-		return
-	}
-	rows, all := p.routedRows(k, layer)
-	for i := range rows {
-		copy(in.expert.dense[i*d:][:d], in.normed[p.routedRow(k, i, all)*d:])
-	}
-}
-
 // activate computes the rows from..to of the activations from those of gateUp.
 func (p *Pass) activate(k *worker, gateUp []float32, from, to int) {
 	gate, f := kernel.SiLUGate, p.config.DFF

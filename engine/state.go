@@ -26,7 +26,7 @@ type worker struct {
 	// of sparse attention: the index's keys of a sequence, and a row's scores
 	indexKeys, scores []float32
 	wanted            []int32 // rows of the block that are targets
-	ids               []uint8 // their routes
+	ids               []uint8 // routes of the routed rows; zeros in a dense model
 
 	embed  []float32
 	stream layerStream
@@ -116,7 +116,7 @@ func (p *Pass) growPlans(s *layerState, rows int) {
 		s.dispatch = append(s.dispatch, make([]moe.Dispatch, n+n/8+len(p.workers)-len(s.dispatch))...)
 	}
 	for i := range s.dispatch {
-		s.dispatch[i].Grow(rows*p.config.TopK, p.config.Experts)
+		s.dispatch[i].Grow(rows*max(p.config.TopK, 1), p.config.FFNs())
 	}
 }
 
@@ -172,7 +172,7 @@ func (p *Pass) growWorker(k *worker, rows, longest int) {
 	}
 	p.growInputs(&k.in, rows)
 	k.projected = grown(k.projected, rows*c.DModel)
-	k.wanted, k.ids = grown(k.wanted, rows), grown(k.ids, rows*c.TopK)
+	k.wanted, k.ids = grown(k.wanted, rows), grown(k.ids, rows*max(c.TopK, 1))
 	if p.options.Cache == nil {
 		floats := p.heads * c.HeadDim() * roundUp16(longest)
 		k.kv.Keys, k.kv.Values = grown(k.kv.Keys, floats), grown(k.kv.Values, floats)
