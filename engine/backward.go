@@ -144,7 +144,7 @@ func (p *Pass) expertsGrad(k *worker, layer int) {
 	c, w := &p.config, &p.weights.layers[layer]
 	s, from, to := p.place(k, layer)
 	if p.kept() {
-		kernel.RMSNormAgain(k.in.normed[:(to-from)*c.DModel], s.postInverse[from:to], p.between(k, layer), w.postNorm, to-from, c.DModel, p.num.norm)
+		kernel.RMSNormAgain(k.in.normed[:(to-from)*c.DModel], s.postInverse[from:to], p.leaves(k, layer).middle, w.postNorm, to-from, c.DModel, p.num.norm)
 		p.plan(k, layer).Gather(k.in.expert.dense, k.in.normed, c.DModel)
 	} else {
 		p.expertsInside(k, layer, s, from, to)
@@ -162,7 +162,7 @@ func (p *Pass) expertsGrad(k *worker, layer int) {
 		p.routeGrad(k, layer, s, from, to, normed)
 	}
 	round(p.num.gradients, normed)
-	p.normGrad(k, normed, p.between(k, layer), s.postInverse[from:to], w.postNorm)
+	p.normGrad(k, normed, p.leaves(k, layer).middle, s.postInverse[from:to], w.postNorm)
 }
 
 // combineGrad splits the gradient of the weighted sum of experts into that of
@@ -255,8 +255,8 @@ func (p *Pass) routeGrad(k *worker, layer int, s *layerState, from, to int, norm
 	if p.options.Gates != nil {
 		gates = s.live // straight-through: recorded values, the softmax of the current logits
 	}
-	logits, routes := p.routing(k, layer)
-	p.gate.Grad(dlogits, b.gates[:rows*top], gates[from*top:to*top], logits, routes, rows)
+	f := p.leaves(k, layer)
+	p.gate.Grad(dlogits, b.gates[:rows*top], gates[from*top:to*top], f.logits, f.routes, rows)
 	if b := &p.back; b.auxWeight != 0 {
 		kernel.Add(dlogits, dlogits, rowsOf(b.aux[layer], k, e))
 	}
@@ -366,7 +366,7 @@ func (p *Pass) expertsWeightsGrad(k *worker, layer int) {
 	if !c.Dense() {
 		kernel.LinearWeightGrad(g.Router, b.logits, k.in.normed, c.Experts, d, end-first, &k.scratch)
 	}
-	kernel.RMSNormGainGrad(g.PostNorm, b.normed, p.between(k, layer), s.postInverse[first:], end-first, d)
+	kernel.RMSNormGainGrad(g.PostNorm, b.normed, p.leaves(k, layer).middle, s.postInverse[first:], end-first, d)
 }
 
 func (p *Pass) attentionWeightsGrad(k *worker, layer int) {

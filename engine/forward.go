@@ -29,7 +29,7 @@ func (p *Pass) attentionForward(k *worker, layer int) {
 	p.attentionInside(k, layer, s, from, to)
 	out := k.projected[:(to-from)*d]
 	p.project(k, out, &p.weights.layers[layer].output, &s.mixed, from, to, p.num.rowParallel)
-	p.addResidual(p.between(k, layer), p.entering(k, layer), out)
+	p.addResidual(p.leaves(k, layer).middle, p.entering(k, layer), out)
 }
 
 // attentionInside computes what the output projection quantises and reads.
@@ -143,7 +143,8 @@ func (p *Pass) expertsForward(k *worker, layer int) {
 	d := p.config.DModel
 	s, from, to := p.place(k, layer)
 	p.expertsInside(k, layer, s, from, to)
-	x, out := p.between(k, layer), p.leaving(k, layer)
+	f := p.leaves(k, layer)
+	x, out := f.middle, f.out
 	p.combine(k, layer, s, from)
 	rows, all := p.routedRows(k, layer)
 	if all {
@@ -176,7 +177,7 @@ func (p *Pass) routedRows(k *worker, layer int) (rows int, all bool) {
 func (p *Pass) expertsInside(k *worker, layer int, s *layerState, from, to int) {
 	c, w := &p.config, &p.weights.layers[layer]
 	d, normed := c.DModel, k.in.normed[:(to-from)*c.DModel]
-	kernel.RMSNorm(normed, s.postInverse[from:to], p.between(k, layer), w.postNorm, to-from, d, float32(c.NormEps), p.num.norm)
+	kernel.RMSNorm(normed, s.postInverse[from:to], p.leaves(k, layer).middle, w.postNorm, to-from, d, float32(c.NormEps), p.num.norm)
 	if !c.Dense() {
 		p.route(k, layer, s, from, to)
 	}
@@ -195,7 +196,7 @@ func (p *Pass) planRoutes(k *worker, layer int, plan *moe.Dispatch) {
 	c, top := &p.config, max(p.config.TopK, 1)
 	rows, all := p.routedRows(k, layer)
 	if !c.Dense() {
-		_, routes := p.routing(k, layer)
+		routes := p.leaves(k, layer).routes
 		for i := range rows {
 			copy(k.ids[i*top:(i+1)*top], routes[p.routedRow(k, i, all)*top:])
 		}
@@ -211,7 +212,8 @@ func (p *Pass) planRoutes(k *worker, layer int, plan *moe.Dispatch) {
 func (p *Pass) route(k *worker, layer int, s *layerState, from, to int) {
 	c := &p.config
 	rows, d, top := to-from, c.DModel, c.TopK
-	logits, routes := p.routing(k, layer)
+	f := p.leaves(k, layer)
+	logits, routes := f.logits, f.routes
 	kernel.Linear(logits, k.in.normed[:rows*d], nil, &p.weights.layers[layer].router, rows, p.num.router, &k.scratch)
 	gates := s.gates[from*top : to*top]
 	if replay := p.options.Replay; replay == nil {
@@ -278,7 +280,7 @@ func (p *Pass) combine(k *worker, layer int, s *layerState, from int) {
 		return
 	}
 	position := p.plan(k, layer).Slot
-	_, routes := p.routing(k, layer)
+	routes := p.leaves(k, layer).routes
 	for i := range rows {
 		r := p.routedRow(k, i, all)
 		gates, sum := s.gates[(from+r)*top:][:top], sums[i*d:][:d]
@@ -321,7 +323,7 @@ func (p *Pass) headForward(k *worker, _ int) {
 	if from == to {
 		return
 	}
-	stream := p.leaving(k, c.Layers-1)
+	stream := p.leaves(k, c.Layers-1).out
 	for i := from; i < to; i++ {
 		row := p.targetRow(i) - k.rowFrom
 		copy(h.in[i*d:(i+1)*d], stream[row*d:(row+1)*d])

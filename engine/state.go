@@ -28,7 +28,6 @@ type worker struct {
 	wanted            []int32 // rows of the block that are targets
 	ids               []uint8 // routes of the routed rows; zeros in a dense model
 
-	embed  []float32
 	stream layerStream
 	layer  layerState // of every layer in turn
 	in     inputs     // of every layer in turn, kept or not
@@ -164,7 +163,6 @@ func (p *Pass) growWorker(k *worker, rows, longest int) {
 		}
 	}
 	if !p.options.Save {
-		k.embed = grown(k.embed, rows*c.DModel)
 		p.growStream(&k.stream, rows)
 	}
 	if p.options.Predictor != nil {
@@ -201,41 +199,24 @@ func (p *Pass) plan(k *worker, layer int) *moe.Dispatch {
 	return &k.layer.dispatch[0]
 }
 
+// leaves is what a layer leaves of a worker's block.
+func (p *Pass) leaves(k *worker, layer int) layerStream {
+	c, f, from, to := &p.config, &k.stream, 0, k.rowTo-k.rowFrom
+	if p.options.Save {
+		f, from, to = &p.streams[layer], k.rowFrom, k.rowTo
+	}
+	return layerStream{f.middle[from*c.DModel : to*c.DModel], f.logits[from*c.Experts : to*c.Experts],
+		f.routes[from*c.TopK : to*c.TopK], f.out[from*c.DModel : to*c.DModel]}
+}
+
 // entering returns the residual stream that enters a layer, the rows of a
 // worker's block. What is not saved is overwritten by the layer: attention reads
 // the stream before the experts write it.
 func (p *Pass) entering(k *worker, layer int) []float32 {
-	if layer > 0 {
-		return p.leaving(k, layer-1)
-	}
-	if p.options.Save {
+	if layer == 0 && p.options.Save {
 		return rowsOf(p.embed, k, p.config.DModel)
 	}
-	return k.embed[:(k.rowTo-k.rowFrom)*p.config.DModel]
-}
-
-// between returns the stream between attention and experts.
-func (p *Pass) between(k *worker, layer int) []float32 {
-	if p.options.Save {
-		return rowsOf(p.streams[layer].middle, k, p.config.DModel)
-	}
-	return k.stream.middle[:(k.rowTo-k.rowFrom)*p.config.DModel]
-}
-
-func (p *Pass) leaving(k *worker, layer int) []float32 {
-	if p.options.Save {
-		return rowsOf(p.streams[layer].out, k, p.config.DModel)
-	}
-	return k.stream.out[:(k.rowTo-k.rowFrom)*p.config.DModel]
-}
-
-func (p *Pass) routing(k *worker, layer int) (logits []float32, routes []uint8) {
-	c := &p.config
-	if p.options.Save {
-		return rowsOf(p.streams[layer].logits, k, c.Experts), rowsOf(p.streams[layer].routes, k, c.TopK)
-	}
-	rows := k.rowTo - k.rowFrom
-	return k.stream.logits[:rows*c.Experts], k.stream.routes[:rows*c.TopK]
+	return p.leaves(k, max(layer-1, 0)).out
 }
 
 // rowsOf is the block's part of a buffer of the pack.
