@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 
 	"driftlab/engine/kernel"
 	"driftlab/model"
@@ -411,35 +412,32 @@ func (p *Pass) keptFor(first, layer int) kernel.Kept {
 // queries so far and the query heads that read the key head. It is what
 // heavy-hitter eviction ranks positions by (H2O, arXiv:2306.14048).
 type Mass struct {
-	layers, kvHeads, capacity int
-	sums                      []float32
+	kvHeads, capacity, perSlot int
+	sums                       []float32
 }
 
 // NewMass returns zeroed sums for the slots of a cache.
 func NewMass(k *Cache) *Mass {
-	m := &Mass{len(k.keys), k.perSlot / (k.capacity * k.headDim), k.capacity, nil}
-	m.sums = make([]float32, k.slots*m.layers*m.kvHeads*m.capacity)
-	return m
+	kvHeads := k.perSlot / (k.capacity * k.headDim)
+	perSlot := len(k.keys) * kvHeads * k.capacity
+	return &Mass{kvHeads, k.capacity, perSlot, make([]float32, k.slots*perSlot)}
 }
 
+func (m *Mass) slot(slot int) []float32 { return m.sums[slot*m.perSlot:][:m.perSlot] }
+
 // Clear forgets a slot.
-func (m *Mass) Clear(slot int) {
-	n := m.layers * m.kvHeads * m.capacity
-	clear(m.sums[slot*n : (slot+1)*n])
-}
+func (m *Mass) Clear(slot int) { clear(m.slot(slot)) }
 
 // Of returns the sums of one slot, layer and key head, by position.
 func (m *Mass) Of(slot, layer, head int) []float32 {
-	return m.sums[((slot*m.layers+layer)*m.kvHeads+head)*m.capacity:][:m.capacity]
+	return m.slot(slot)[(layer*m.kvHeads+head)*m.capacity:][:m.capacity]
 }
 
 // AppendSlot appends the sums of the first n positions of a slot to dst, layer by
 // layer and head by head. SetSlot puts them into any slot of that shape.
 func (m *Mass) AppendSlot(dst []float32, slot, n int) []float32 {
-	for layer := range m.layers {
-		for head := range m.kvHeads {
-			dst = append(dst, m.Of(slot, layer, head)[:n]...)
-		}
+	for sums := range slices.Chunk(m.slot(slot), m.capacity) {
+		dst = append(dst, sums[:n]...)
 	}
 	return dst
 }
@@ -448,10 +446,8 @@ func (m *Mass) AppendSlot(dst []float32, slot, n int) []float32 {
 // has no others.
 func (m *Mass) SetSlot(slot, n int, from []float32) {
 	m.Clear(slot)
-	for layer := range m.layers {
-		for head := range m.kvHeads {
-			from = from[copy(m.Of(slot, layer, head)[:n], from):]
-		}
+	for sums := range slices.Chunk(m.slot(slot), m.capacity) {
+		from = from[copy(sums[:n], from):]
 	}
 }
 

@@ -225,7 +225,7 @@ var fields = []Field{
 	{"eager", func(d, f *Numerics) { d.Eager = f.Eager }, func(n *Numerics) string { return strconv.FormatBool(n.Eager) }},
 	{"reduction", copyOrder, func(n *Numerics) string { return orderText(n.Reduction) }},
 	{WireField, func(d, f *Numerics) { d.Reduction.Wire = Wire(f.Reduction) }, func(n *Numerics) string { return Wire(n.Reduction).String() }},
-	{ExpertParallelField, func(d, f *Numerics) { d.ExpertParallel = f.ExpertParallel }, expertParallelText},
+	{ExpertParallelField, func(d, f *Numerics) { d.ExpertParallel = f.ExpertParallel }, func(n *Numerics) string { return n.ExpertParallel.essential().String() }},
 	{AdaptersField, func(d, f *Numerics) { d.Adapters = f.Adapters }, func(n *Numerics) string { return n.Adapters.String() }},
 	{"attention", func(d, f *Numerics) { d.Attention, d.Tile, d.Splits = f.Attention, f.Tile, f.Splits }, attentionText},
 	{LinearAttentionField, func(d, f *Numerics) { d.LinearAttention = f.LinearAttention }, func(n *Numerics) string { return n.LinearAttention.String() }},
@@ -280,14 +280,6 @@ func orderText(r kernel.Reduction) string {
 	return fmt.Sprintf("tensor_parallel:%d:%s%s", r.Parts, r.Topology, unfused)
 }
 
-// expertParallelText is the order of the experts' sum; on one device nothing travels.
-func expertParallelText(n *Numerics) string {
-	if n.ExpertParallel.Order >= ByRing && n.ExpertParallel.Degree == 1 {
-		return ExpertParallel{}.String()
-	}
-	return n.ExpertParallel.String()
-}
-
 func indexText(n *Numerics) string {
 	if n.Index == precision.Unscaled(n.Activations) {
 		return orOf(precision.Quantizer{}, "activations")
@@ -296,11 +288,7 @@ func indexText(n *Numerics) string {
 }
 
 func attentionText(n *Numerics) string {
-	text, err := n.Attention.MarshalText()
-	if err != nil {
-		return err.Error()
-	}
-	switch n.Attention {
+	switch text := n.Attention; text {
 	case kernel.Online:
 		return fmt.Sprintf("%s, tile %d", text, n.Tile)
 	case kernel.ContextParallel:
@@ -308,5 +296,5 @@ func attentionText(n *Numerics) string {
 	case kernel.SplitKV:
 		return fmt.Sprintf("%s, tile %d, %d parts", text, n.Tile, n.Splits)
 	}
-	return string(text)
+	return n.Attention.String()
 }
