@@ -392,7 +392,7 @@ func repetitionOf(rows []*kept) (p repetition) {
 		}
 		s.all[i].v = x.u
 	}
-	values := s.withoutOdds(quantile(magnitudes(s.column(func(x deviation) float64 { return x.u })), 0.98))
+	values := s.withoutOdds(quantile(magnitudes(s.column(deviation.inLogits)), 0.98))
 	type both struct {
 		n   [2]float64
 		sum [2]float64

@@ -703,10 +703,10 @@ func (c *retokenised) add(v *view) {
 func (c *retokenised) judge(e *evidence) outcome {
 	value := share(c.slid+c.replaced, c.responses)
 	const fix = "give the learner the token ids that were sampled, and never the decoded text"
-	switch l := e.logits(); {
+	switch s := e.deviations(); {
 	case share(c.slid, c.responses) >= misplaced:
 		return fail(value, fmt.Sprintf("%d of %d responses have slid by a token somewhere, in %d others tokens are different ones: they were decoded and encoded again", c.slid, c.responses, c.replaced), fix)
-	case value >= replacedShare && l.q999 > replacedTail*l.median:
+	case value >= replacedShare && quantile(magnitudes(s.column(deviation.inLogits)), 0.999) > replacedTail*s.med:
 		return fail(value, fmt.Sprintf("in %d of %d responses the learner scored tokens that were not sampled", c.replaced, c.responses), fix)
 	}
 	return pass(value, "")

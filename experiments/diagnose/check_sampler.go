@@ -168,11 +168,11 @@ const (
 // structuredGap asks how much of the errors the log-odds of a token explain: a wrong
 // temperature or support is a function of them, rounding and old weights are not.
 func structuredGap(e *evidence) outcome {
-	eta := e.logits().explained()
+	eta := e.deviations().explained(deviation.inLogits)
 	if eta <= structured && e.scope == everything {
 		if e.part = outlying(e.sample); e.part != nil {
-			if l := logitsOf(e.part); l.explained() > structured {
-				return fail(l.explained(), fmt.Sprintf("in %s, whose gap is far larger than that of the others, %.0f %% of it is a function of the token's probability alone: the engines apply different sampling settings there", ofResponses(len(e.part), len(e.sample)), 100*l.explained()),
+			if part := deviationsOf(e.part).explained(deviation.inLogits); part > structured {
+				return fail(part, fmt.Sprintf("in %s, whose gap is far larger than that of the others, %.0f %% of it is a function of the token's probability alone: the engines apply different sampling settings there", ofResponses(len(e.part), len(e.sample)), 100*part),
 					"the same temperature and support on both sides, for every response")
 			}
 			e.part = nil

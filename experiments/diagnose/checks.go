@@ -111,17 +111,16 @@ type evidence struct {
 	*scoped
 	sample   []*kept
 	part     []*kept // the responses that have other sampling settings, nil if all have
-	measured *logits
+	measured *deviations
 	keptMass float64 // the mean of what is recorded of it, 1 where nothing is
 	found    map[string]outcome
 	options  Options
 }
 
-// logits are measured once, when a check asks for them.
-func (e *evidence) logits() *logits {
+// deviations are measured once, when a check asks for them.
+func (e *evidence) deviations() *deviations {
 	if e.measured == nil {
-		l := logitsOf(e.sample)
-		e.measured = &l
+		e.measured = deviationsOf(e.sample)
 	}
 	return e.measured
 }

@@ -143,12 +143,13 @@ type deviation struct {
 type deviations struct {
 	rows []*kept
 	all  []deviation
-	// span are the deviations of a response, median its median |u|, scale what u is divided by.
-	span          [][2]int
-	median, scale []float64
-	med           float64
+	// span are the deviations of a response, median its median |u|, and med that of all.
+	span   [][2]int
+	median []float64
+	med    float64
 }
 
+// deviationsOf measures the errors of the tokens that are uncertain enough.
 func deviationsOf(rows []*kept) *deviations {
 	s := &deviations{rows: rows}
 	var size []float64
@@ -173,7 +174,6 @@ func deviationsOf(rows []*kept) *deviations {
 	for n, span := range s.span {
 		m := float64(span[1] - span[0])
 		scale := (float64(m*s.median[n]) + float64(pseudoTokens*s.med)) / (m + pseudoTokens)
-		s.scale = append(s.scale, scale)
 		for i := span[0]; i < span[1] && scale > 0; i++ {
 			s.all[i].v = s.all[i].u / scale
 		}
@@ -182,6 +182,10 @@ func deviationsOf(rows []*kept) *deviations {
 }
 
 func (x deviation) logOdds() float64 { return x.odds }
+
+func (x deviation) inLogits() float64 { return x.u }
+
+func (x deviation) inMedians() float64 { return x.v }
 
 // column is a figure of every error.
 func (s *deviations) column(of func(deviation) float64) []float64 {
@@ -205,8 +209,7 @@ func featuresOf(rows []*kept) *Features {
 		return nil
 	}
 	f := &Features{Med: &s.med, Lag: meanLag(rows)}
-	l := logits{u: s.column(func(x deviation) float64 { return x.v }), odds: s.column(deviation.logOdds)}
-	size := magnitudes(l.u)
+	size := magnitudes(s.column(deviation.inMedians))
 	middle := quantile(size, 0.5)
 	if middle == 0 {
 		return f
@@ -215,7 +218,7 @@ func featuresOf(rows []*kept) *Features {
 	f.T90, f.T99 = new(quantile(size, 0.9)/middle), new(quantile(size, 0.99)/middle)
 	f.Big8 = new(share(len(size)-above, len(size)))
 	f.Lift = s.lift(quantile(size, 0.95))
-	f.Eta2 = new(l.explained())
+	f.Eta2 = new(s.explained(deviation.inMedians))
 	if slope, n := logitSlope(rows); n >= leastPairs {
 		f.Slope = &slope
 	}
@@ -301,35 +304,12 @@ func (s *deviations) dispersion() *float64 {
 // leastDoubt is the q below which a token says nothing of the size of an error.
 const leastDoubt = 1e-3
 
-// logits are the errors of a sample in units of logits, and where they stand.
-type logits struct {
-	u    []float64 // d/q
-	odds []float64 // the log-odds of the mean of both log-probs
-	// median and q999 are of |u|.
-	median, q999 float64
-}
-
 // logitError is the error of a token in logits, the log-odds of the mean of both log-probs, and how far that is from certain: of less
 // than leastDoubt nothing can be said.
 func logitError(roll, old float64) (u, odds, q float64) {
 	m := min(0, (old+roll)/2)
 	q = -elementary.Expm1(m)
 	return (old - roll) / q, m - elementary.Log(q), q
-}
-
-// logitsOf measures the errors of the tokens that are uncertain enough.
-func logitsOf(rows []*kept) logits {
-	var l logits
-	for _, k := range rows {
-		for i, roll := range k.roll {
-			if u, odds, q := logitError(roll, k.old[i]); q >= leastDoubt {
-				l.u, l.odds = append(l.u, u), append(l.odds, odds)
-			}
-		}
-	}
-	size := magnitudes(l.u)
-	l.median, l.q999 = quantile(size, 0.5), quantile(size, 0.999)
-	return l
 }
 
 func magnitudes(x []float64) []float64 {
@@ -361,19 +341,19 @@ func binned(x []float64) iter.Seq[[]int] {
 	}
 }
 
-// explained is the share of Σu² that the mean of u in each bin of log-odds explains,
+// explained is the share of Σu² that the mean of u, in one of its units, in each bin of log-odds explains,
 // with |u| capped at its 98th percentile and the bins' own variance taken off.
-func (l *logits) explained() float64 {
-	n := len(l.u)
-	if n < 2*bins {
+func (s *deviations) explained(of func(deviation) float64) float64 {
+	errors := s.column(of)
+	if len(errors) < 2*bins {
 		return 0
 	}
-	limit := quantile(magnitudes(l.u), 0.98)
+	limit := quantile(magnitudes(errors), 0.98)
 	all, systematic := 0.0, 0.0
-	for part := range binned(l.odds) {
+	for part := range binned(s.column(deviation.logOdds)) {
 		sum, squares := 0.0, 0.0
 		for _, i := range part {
-			u := max(-limit, min(limit, l.u[i]))
+			u := max(-limit, min(limit, errors[i]))
 			sum += u
 			squares += float64(u * u)
 		}
