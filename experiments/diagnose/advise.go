@@ -53,7 +53,7 @@ type Analysis struct {
 	collectors []collector
 
 	gap     metrics.Tally
-	extra   extra
+	sums    Gap // of what the tally does not have, over the tokens; TV has |ρ − 1|
 	columns struct{ rows, roll, old int }
 	flips   flips
 	all     view
@@ -65,12 +65,6 @@ type scoped struct {
 	scope
 	gauges           []gauge
 	trained, answers int
-}
-
-// extra is what a Gap does not have.
-type extra struct {
-	n, outside, nonFinite, clamped int
-	ratio, expAbs, apart           float64 // apart sums |ρ − 1|
 }
 
 // New starts an analysis.
@@ -159,22 +153,21 @@ func (a *Analysis) row(r *reader.Row, file string) {
 func (a *Analysis) measure(v *view) {
 	a.gap.Add(v.old, v.roll, nil)
 	a.flips.add(v)
-	x := &a.extra
-	x.nonFinite += len(v.at) - len(v.ok)
+	sums := &a.sums
+	sums.NonFinite += len(v.at) - len(v.ok)
 	for i, roll := range v.roll {
 		d, ratio := v.old[i]-roll, v.ratio[i]
-		x.n++
-		x.apart += math.Abs(ratio - 1)
+		sums.TV += math.Abs(ratio - 1)
 		if math.Abs(d) > overflow {
 			ratio = elementary.Exp(d)
 		}
-		x.ratio += ratio
+		sums.MeanRatio += ratio
 		if d < 0 {
 			ratio = elementary.Exp(-d)
 		}
-		x.expAbs += ratio
-		x.outside += count1(math.Abs(d) > math.Ln2)
-		x.clamped += count1(math.Abs(d) > overflow)
+		sums.MeanExpAbs += ratio
+		sums.OutsideHalfToTwo += float64(count1(math.Abs(d) > math.Ln2))
+		sums.Clamped += count1(math.Abs(d) > overflow)
 	}
 }
 

@@ -25,39 +25,33 @@ type answer struct {
 	said               bool // why it ended is recorded
 }
 
-// rank orders responses by a hash of their group, or of their number where none is known, and within a group by one of their number.
-type rank struct{ group, number uint64 }
-
-func (x *answer) rank() rank {
-	number := hashIDs(hashStart, []int32{int32(x.number)})
-	return rank{cmp.Or(x.group, number), number}
-}
-
-func (r rank) compare(o rank) int {
-	return cmp.Or(cmp.Compare(r.group, o.group), cmp.Compare(r.number, o.number))
+// byGroup orders responses by a hash of their group, or of their number where none is known, and within a group by one of their number.
+func byGroup(x, y answer) int {
+	a, b := hashIDs(hashStart, []int32{int32(x.number)}), hashIDs(hashStart, []int32{int32(y.number)})
+	return cmp.Or(cmp.Compare(cmp.Or(x.group, a), cmp.Or(y.group, b)), cmp.Compare(a, b))
 }
 
 // answers keeps responses for the checks that compare them.
 type answers struct {
 	list   []answer
-	number int   // of responses seen
-	below  *rank // of those that are kept, nil while all are
+	number int     // of responses seen
+	below  *answer // which those that are kept come before, nil while all are
 }
 
-// mostAnswers is how many responses are kept, some 20 MB. Beyond, the half with the least rank stays: nearly all of its groups are whole.
+// mostAnswers is how many responses are kept, some 20 MB. Beyond, the half that comes first by group stays: nearly all of its groups are whole.
 const mostAnswers = 1 << 18
 
 // keep takes a response in, and drops half where these are too many.
 func (a *answers) keep(x answer, most int) {
-	if a.below != nil && x.rank().compare(*a.below) >= 0 {
+	if a.below != nil && byGroup(x, *a.below) >= 0 {
 		return
 	}
 	if a.list = append(a.list, x); len(a.list) <= most {
 		return
 	}
-	slices.SortFunc(a.list, func(x, y answer) int { return x.rank().compare(y.rank()) })
+	slices.SortFunc(a.list, byGroup)
 	half := len(a.list) / 2
-	a.below = new(a.list[half].rank())
+	a.below = new(a.list[half])
 	a.list = a.list[:half]
 	slices.SortFunc(a.list, func(x, y answer) int { return x.number - y.number })
 }

@@ -248,14 +248,13 @@ func (a *Analysis) judgement() Report {
 }
 
 func (a *Analysis) measured() *Gap {
-	x := a.extra
-	g := &Gap{Gap: a.gap.Gap(), NonFinite: x.nonFinite, Clamped: x.clamped, OutsideHalfToTwo: share(x.outside, x.n)}
+	g := a.sums
+	g.Gap = a.gap.Gap()
 	a.flips.fill(&g.Gap)
-	if x.n > 0 {
-		n := float64(x.n)
-		g.MeanRatio, g.MeanExpAbs, g.TV = x.ratio/n, x.expAbs/n, x.apart/n/2
+	if n := float64(g.Tokens); n > 0 {
+		g.MeanRatio, g.MeanExpAbs, g.OutsideHalfToTwo, g.TV = g.MeanRatio/n, g.MeanExpAbs/n, g.OutsideHalfToTwo/n, g.TV/n/2
 	}
-	return g
+	return &g
 }
 
 // Two engines agree whose gap is within these.
