@@ -124,40 +124,36 @@ func (k *known) repairable() bool {
 	return either || k.named(k.causes[0])
 }
 
+// row is one of the table; texts.yaml has its source and its advice.
 type row struct {
-	name, source string
-	why          func(k *known) string
-	fires        func(k *known) bool
-	advice       func(k *known) string
-	correction   func(k *known) *correction.Pipeline
-	problem      func(k *known) string // of the map; nil for none
+	name       string
+	why        func(k *known) string
+	fires      func(k *known) bool
+	correction func(k *known) *correction.Pipeline // nil for none
+	problem    func(k *known) string               // of the map; nil for none
 }
 
 // rows are the table, in the order in which it is evaluated.
 var rows = []row{
-	{"bookkeeping", "the checks", func(k *known) string {
+	{"bookkeeping", func(k *known) string {
 		text := count(k.faults, "check") + " failed"
 		if k.following > 0 {
 			text += fmt.Sprintf(", and %d that may follow from it", k.following)
 		}
 		return text
-	},
-		func(k *known) bool { return k.state == Repair },
-		always("repair the data; no correction before that"), none, nil},
-	{"agreement", "survey; verl FAQ", func(k *known) string {
+	}, func(k *known) bool { return k.state == Repair }, nil, nil},
+	{"agreement", func(k *known) string {
 		return fmt.Sprintf("Pearson %.4f (%v), |k1| %.2g (%v), perplexity ratio %.4f (1 ± %v), mean |dp| %.2g (%v)",
 			k.Pearson, agreePearson, abs(k.K1), agreeKL, k.PPLRatio, agreePPL, k.MeanAbsDp, agreeDp)
-	}, func(k *known) bool { return k.state == Healthy && !k.saturated() && !k.longer() }, always("no correction is needed; log the metrics"), none, nil},
-	{"alignment", "survey", func(k *known) string {
+	}, func(k *known) bool { return k.state == Healthy && !k.saturated() && !k.longer() }, nil, nil},
+	{"alignment", func(k *known) string {
 		return fmt.Sprintf("Pearson %.4f (%v), |k1| %.2g (%v), at equal weights as far as is known", k.Pearson, apartPearson, abs(k.K1), apartKL)
 	}, func(k *known) bool {
 		return k.equalWeights() && (k.Pearson < apartPearson || abs(k.K1) > apartKL)
-	}, apart("align dtype, tensor parallelism and kernels of the two engines; leave corrections off while bisecting"), none, nil},
-	{"precision", "verl FAQ", func(k *known) string { return fmt.Sprintf("mean |dp| %.2g (%v)", k.MeanAbsDp, precisionDp) },
-		func(k *known) bool { return k.equalWeights() && k.MeanAbsDp > precisionDp },
-		apart("raise the precision of the rollout engine, or make both engines compute alike"), both, untailed},
-	{"routing", "Zoey Li; survey", causesOf, func(k *known) bool { return k.named(Routing) },
-		always("replay the rollout engine's routes where they can be recorded (R3)"),
+	}, nil, nil},
+	{"precision", func(k *known) string { return fmt.Sprintf("mean |dp| %.2g (%v)", k.MeanAbsDp, precisionDp) },
+		func(k *known) bool { return k.equalWeights() && k.MeanAbsDp > precisionDp }, both, untailed},
+	{"routing", causesOf, func(k *known) bool { return k.named(Routing) },
 		func(k *known) *correction.Pipeline {
 			if k.tailed() && k.product >= leastESS {
 				return weighted(&correction.SequenceTIS{Cap: 5})
@@ -169,91 +165,80 @@ var rows = []row{
 			}
 			return untailed(k)
 		}},
-	{"weight sync", "survey", causesOf, func(k *known) bool { return k.repairable() },
-		func(k *known) string { return texts.Causes[k.causes[0]].Repair }, none, nil},
-	{"staleness", "survey", func(k *known) string {
+	{"weight sync", causesOf, (*known).repairable, nil, nil},
+	{"staleness", func(k *known) string {
 		return causesOf(k) + fmt.Sprintf(", ESS %.2g (%v), median length %.0f", k.ESSToken, leastESS, k.median)
 	}, func(k *known) bool { return k.named(Staleness) && k.ESSToken >= leastESS },
-		always("lower the learning rate or the lag"),
 		func(k *known) *correction.Pipeline {
 			if k.median > longResponse || k.lag != nil && *k.lag > 0 {
 				return weighted(&correction.SequenceTIS{Cap: 2}, &correction.Geometric{Low: k.low, High: k.high})
 			}
 			return tokenTIS(k)
 		}, always(staleRollouts)},
-	{"asynchrony", "Zoey Li", func(k *known) string {
+	{"asynchrony", func(k *known) string {
 		if k.lag == nil {
 			return "versions inside a response: not recorded"
 		}
 		return fmt.Sprintf("versions inside a response: %.2g (0)", *k.lag)
-	}, func(k *known) bool { return k.state != Healthy && k.lag != nil && *k.lag > 0 },
-		always("bound the lag (4 updates for code, 8 for mathematics) and use a decoupled loss"), both, always(staleRollouts)},
-	{"bias and variance", "survey", func(k *known) string {
+	}, func(k *known) bool { return k.state != Healthy && k.lag != nil && *k.lag > 0 }, both, always(staleRollouts)},
+	{"bias and variance", func(k *known) string {
 		return fmt.Sprintf("total variation %.2g (%v), %s, ESS %.2g (%v)", k.TV, largeTV, k.chi2(explodedChi2), k.ESSToken, leastESS)
-	}, func(k *known) bool { return k.TV > largeTV && k.exploded() },
-		always("synchronise more often: token weights are biased, and exact ones noisy; until then mask jumps"), icePop, nil},
-	{"limits of rejection", "survey", func(k *known) string {
+	}, func(k *known) bool { return k.TV > largeTV && k.exploded() }, icePop, nil},
+	{"limits of rejection", func(k *known) string {
 		return fmt.Sprintf("a geometric mask of %.4g to %.4g drops %.3g %% of tokens (%v %%) and leaves an ESS of %.2g (%v), IcePop drops %.3g %% (%[4]v %%)",
 			k.low, k.high, 100*k.dropped, 100*mostMasked, k.behind, leastBehind, 100*k.jumps)
 	}, func(k *known) bool {
 		return k.dropped > mostMasked || k.exploded() && (k.behind < leastBehind || k.jumps > mostMasked)
-	},
-		always("repair the system: a mask that drops a quarter, or leaves few tokens that dominate, is no correction; until then truncate token weights"), tokenTIS, nil},
-	{"noisy weights", "survey", func(k *known) string {
+	}, tokenTIS, nil},
+	{"noisy weights", func(k *known) string {
 		if k.noise == nil {
 			return "no weights are configured, or no advantage is recorded"
 		}
 		return fmt.Sprintf("the configured correction has mean w²A² %.3g times mean A² (%v)", *k.noise, float64(noisyWeights))
-	}, func(k *known) bool { return k.noise != nil && *k.noise > noisyWeights },
-		always("mask before weighting, or tighten the cap: the configured weights add noise to the gradient"), icePop, nil},
-	{"heavy tail", "survey", func(k *known) string {
+	}, func(k *known) bool { return k.noise != nil && *k.noise > noisyWeights }, icePop, nil},
+	{"heavy tail", func(k *known) string {
 		return fmt.Sprintf("%s, ESS %.2g (%v)", k.chi2(heavyChi2), k.ESSToken, leastESS)
 	}, func(k *known) bool {
 		return k.Chi2Token > heavyChi2 && k.Chi2Token <= explodedChi2 && k.ESSToken >= leastESS
-	},
-		always("mask responses by their geometric mean"),
-		func(k *known) *correction.Pipeline {
-			if k.dropped > someMasked {
-				return both(k)
-			}
-			return geometric(k)
-		}, nil},
-	{"exploded weights", "survey; verl", func(k *known) string {
+	}, func(k *known) *correction.Pipeline {
+		if k.dropped > someMasked {
+			return both(k)
+		}
+		return geometric(k)
+	}, nil},
+	{"exploded weights", func(k *known) string {
 		return fmt.Sprintf("%s, ESS %.2g (%v)", k.chi2(explodedChi2), k.ESSToken, leastESS)
-	}, (*known).exploded,
-		always("mask before weighting; no weights of whole responses, however exact: few samples would decide"), icePop, nil},
-	{"broad shift", "survey; claim quadrants", func(k *known) string {
+	}, (*known).exploded, icePop, nil},
+	{"broad shift", func(k *known) string {
 		return fmt.Sprintf("total variation %.2g (%v), %s", k.TV, largeTV, k.chi2(heavyChi2))
-	}, func(k *known) bool { return k.TV > largeTV && k.Chi2Token <= heavyChi2 },
-		always("truncate token weights; a mask would drop ordinary tokens"), tokenTIS, nil},
-	{"clip saturation", "survey", func(k *known) string {
+	}, func(k *known) bool { return k.TV > largeTV && k.Chi2Token <= heavyChi2 }, tokenTIS, nil},
+	{"clip saturation", func(k *known) string {
 		if k.clipped == nil {
 			return "clip fraction: not known without advantages and the log-probs of the training forward"
 		}
 		return fmt.Sprintf("clip fraction %.2g (%v) at a clip of %v", *k.clipped, mostClipped, clipWidth)
-	}, (*known).saturated,
-		always("make one epoch per batch or halve the learning rate; then use a ratio of whole responses (GSPO, GMPO); do not widen the clip"), none, nil},
-	{"length surge", "survey", func(k *known) string {
+	}, (*known).saturated, nil, nil},
+	{"length surge", func(k *known) string {
 		if k.growth == nil {
 			return "growth of the length: not known within 100 steps"
 		}
 		return fmt.Sprintf("mean length %.4g at step %d, %.4g at step %d (+%.0f %%, %v standard errors)", k.growth.Before, k.growth.From, k.growth.After, k.growth.To, 100*(surge-1), surelyLonger)
-	}, (*known).longer,
-		always("halve the learning rate and mask responses by their geometric mean; if the length goes on rising, audit the reward and the stop token"), geometric, nil},
-	{"none of these", "SkyRL", func(*known) string { return "" }, func(*known) bool { return true },
-		always("truncate token weights, and mask only if training is unstable with them"), tokenTIS, untailed},
+	}, (*known).longer, geometric, nil},
+	{"none of these", func(*known) string { return "" }, func(*known) bool { return true }, tokenTIS, untailed},
 }
 
-func always(advice string) func(*known) string { return func(*known) string { return advice } }
+func always(problem string) func(*known) string { return func(*known) string { return problem } }
 
-// apart is advice to be followed once two causes are distinguished, where it is either.
-func apart(advice string) func(*known) string {
-	return func(k *known) string {
-		if k.sure || len(k.causes) < 2 || texts.Causes[k.causes[0]].Confirm == "" {
-			return advice
-		}
-		return fmt.Sprintf("distinguish %s from %s first (%s); if it is not %[1]s, %[4]s", k.causes[0], k.causes[1], texts.Causes[k.causes[0]].Confirm, advice)
+// advice is what a row says to do: to be followed, in some rows, once two causes are distinguished where it is either. A row without
+// an advice of its own has the repair of the cause.
+func (k *known) advice(row rowTexts) string {
+	switch {
+	case row.Advice == "":
+		return texts.Causes[k.causes[0]].Repair
+	case !row.Apart || k.sure || len(k.causes) < 2 || texts.Causes[k.causes[0]].Confirm == "":
+		return row.Advice
 	}
+	return fmt.Sprintf("distinguish %s from %s first (%s); if it is not %[1]s, %[4]s", k.causes[0], k.causes[1], texts.Causes[k.causes[0]].Confirm, row.Advice)
 }
 
 // untailed is the problem of a gap without a heavy tail; of one that is much larger than that of the map nothing was measured.
@@ -265,8 +250,6 @@ func untailed(k *known) string {
 	}
 	return naturalGap
 }
-
-func none(*known) *correction.Pipeline { return nil }
 
 func tokenTIS(*known) *correction.Pipeline { return weighted(&correction.TokenTIS{Cap: 2}) }
 
@@ -308,10 +291,12 @@ func named(p *correction.Pipeline) string {
 func decide(k *known) []Decision {
 	var evaluated []Decision
 	for _, r := range rows {
-		d := Decision{Row: r.name, Why: r.why(k), Source: r.source, Fired: r.fires(k)}
+		text := texts.Rows[r.name]
+		d := Decision{Row: r.name, Why: r.why(k), Source: text.Source, Fired: r.fires(k)}
 		if d.Fired {
-			d.Advice, d.correction = r.advice(k), r.correction(k)
-			if d.correction != nil {
+			d.Advice = k.advice(text)
+			if r.correction != nil {
+				d.correction = r.correction(k)
 				d.Advice += "; correct with " + named(d.correction)
 			}
 			if r.problem != nil {

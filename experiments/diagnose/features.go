@@ -1223,8 +1223,15 @@ var (
 	texts = shipped[struct {
 		Causes  map[string]struct{ Confirm, Repair string }
 		Columns map[string]string
+		Rows    map[string]rowTexts
 	}](yaml.Unmarshal, textsText)
 )
+
+// rowTexts are a row's of the decision table.
+type rowTexts struct {
+	Source, Advice string
+	Apart          bool
+}
 
 // shipped is an embedded file, which every program that diagnoses reads.
 func shipped[T any](read func([]byte, any) error, text []byte) (t T) {
