@@ -168,7 +168,7 @@ func maskedFold(f *diagnose.Fix) results.Block {
 	if f == nil || f.Masked == nil {
 		return results.Prose("")
 	}
-	t := tables.Columns("group", "share of its tokens that is masked")
+	t := tables.Head("masked")
 	shares := func(what string, list []float64) {
 		var words []string
 		for _, x := range list {
@@ -191,7 +191,7 @@ func maskedFold(f *diagnose.Fix) results.Block {
 }
 
 func inputBlocks(r diagnose.Report) []results.Block {
-	t := tables.Columns("file", "format", "step>", "rows>", "used>", "tokens>", "damaged>", "not recorded")
+	t := tables.Head("files")
 	var notes []results.Block
 	for _, in := range r.Inputs {
 		step := figure.Word("")

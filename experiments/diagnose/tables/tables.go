@@ -4,12 +4,18 @@
 package tables
 
 import (
+	_ "embed" // of the heads of tables
 	"slices"
-	"strings"
 
 	"driftlab/experiments/diagnose"
 	"driftlab/results/figure"
 )
+
+//go:embed heads.yaml
+var headsText []byte
+
+// Head is a table of a diagnosis without its rows.
+var Head = figure.Heads(headsText)
 
 var resultMarks = map[diagnose.Result]figure.Emphasis{diagnose.Pass: figure.Good, diagnose.Watch: figure.Warn, diagnose.Fail: figure.Bad, diagnose.NotApplicable: figure.Muted}
 
@@ -17,7 +23,7 @@ var levelMarks = map[diagnose.Level]figure.Emphasis{diagnose.Fault: figure.Bad, 
 
 // Findings are all statements of the report, the gravest first.
 func Findings(r diagnose.Report) *figure.Figure {
-	t := Columns("level", "about", "finding", "what to do")
+	t := Head("findings")
 	for _, f := range r.Findings {
 		t.Add(figure.Word(string(f.Level)).As(levelMarks[f.Level]), figure.Word(string(f.Topic)), figure.Word(f.String()), figure.Word(f.Next))
 	}
@@ -26,7 +32,7 @@ func Findings(r diagnose.Report) *figure.Figure {
 
 // Causes are what may have made the gap, with their parts and what would confirm them.
 func Causes(r diagnose.Report) *figure.Figure {
-	t := Columns("cause", "part of k3", "90 % interval", "log10 of the likelihood ratio>", "experiment that decides")
+	t := Head("causes")
 	for _, c := range r.Causes {
 		t.Add(figure.Word(c.Name).As(figure.Strong), figure.Percent(c.ShareK3[1], 0), figure.Word(figure.Percent(c.ShareK3[0], 0).Text+" to "+figure.Percent(c.ShareK3[2], 0).Text),
 			figure.Number(c.Log10LR, 2), figure.Word(c.Confirm))
@@ -36,7 +42,7 @@ func Causes(r diagnose.Report) *figure.Figure {
 
 // Decisions are the rows of the table as far as it was evaluated.
 func Decisions(r diagnose.Report) *figure.Figure {
-	t := Columns("row", "figures, limits in brackets", "fires", "source")
+	t := Head("decisions")
 	for _, d := range r.Decisions {
 		verdict := figure.Word("no").As(figure.Muted)
 		if d.Fired {
@@ -49,12 +55,10 @@ func Decisions(r diagnose.Report) *figure.Figure {
 
 // Signatures puts the gap's features next to those of simulated gaps of each cause.
 func Signatures(r diagnose.Report) *figure.Figure {
-	causes := []string{diagnose.Precision, diagnose.Routing, diagnose.Staleness}
-	t := Columns(append([]string{"statistic", "here>"}, causes...)...)
-	t.Note = "For each cause, the range that covers nine of ten simulated dumps; marked if it covers the measured value."
+	t := Head("signatures")
 	for _, l := range r.Signatures {
 		row := []figure.Cell{figure.Word(l.About), figure.Number(l.Value, 3)}
-		for _, cause := range causes {
+		for _, cause := range []string{diagnose.Precision, diagnose.Routing, diagnose.Staleness} {
 			var of *diagnose.Range
 			if i := slices.IndexFunc(l.Ranges, func(x diagnose.Range) bool { return x.Cause == cause }); i >= 0 {
 				of = &l.Ranges[i]
@@ -82,7 +86,7 @@ func within(r *diagnose.Range, value float64) figure.Cell {
 
 // Checks are the checks of the data, with where their values lie in sound dumps.
 func Checks(r diagnose.Report) *figure.Figure {
-	t := Columns("check", "where", "result", "value>", "limit>", "range of nine of ten sound dumps", "why")
+	t := Head("checks")
 	for _, c := range r.Checks {
 		why := c.Why
 		if c.Conditional {
@@ -93,24 +97,9 @@ func Checks(r diagnose.Report) *figure.Figure {
 	return t
 }
 
-// Columns has these columns; one that ends in > is of numbers.
-func Columns(columns ...string) *figure.Figure {
-	t := &figure.Figure{Kind: figure.Table}
-	for _, c := range columns {
-		name, isNumber := strings.CutSuffix(c, ">")
-		column := figure.Column{Name: name}
-		if isNumber {
-			column.Align = figure.Right
-		}
-		t.Columns = append(t.Columns, column)
-	}
-	return t
-}
-
 // Alarms are early-warning signals, with their rates in simulated runs.
 func Alarms(r diagnose.Report) *figure.Figure {
-	t := Columns("signal", "source", "value>", "limit>", "", "detection rate>", "false-alarm rate>")
-	t.Note = "Detection rate: share of simulated collapses before which the signal exceeded its limit. False-alarm rate: share of simulated runs without a collapse in which it did. Empty where not measured."
+	t := Head("alarms")
 	rate := func(x *float64) figure.Cell {
 		if x == nil {
 			return figure.Word("")
@@ -129,7 +118,7 @@ func Alarms(r diagnose.Report) *figure.Figure {
 
 // Disagreements are what the sources of limits would say of these tokens.
 func Disagreements(r diagnose.Report) *figure.Figure {
-	t := Columns("question", "source", "says", "here that")
+	t := Head("disagreements")
 	for _, d := range r.Disagreements {
 		for i, s := range d.Say {
 			question := figure.Word("")
@@ -144,7 +133,8 @@ func Disagreements(r diagnose.Report) *figure.Figure {
 
 // Settings puts the configured settings next to the recommended ones.
 func Settings(on *diagnose.Active) *figure.Figure {
-	t := Columns("setting", "yours ("+on.Framework+")", "recommended")
+	t := Head("settings")
+	t.Columns[1].Name += " (" + on.Framework + ")"
 	for _, s := range on.Settings {
 		if s.Configured != "0" || s.Recommended != "0" { // a bound that neither has
 			t.Add(figure.Word(s.Name).As(figure.Strong), figure.Word(s.Configured), figure.Word(s.Recommended))
@@ -155,7 +145,7 @@ func Settings(on *diagnose.Active) *figure.Figure {
 
 // Fixes has what corrections do to the tokens: the configured and the recommended one, and those of the others that are shown.
 func Fixes(r diagnose.Report, shown func(name string) bool) *figure.Figure {
-	t := Columns("if corrected by", "changes>", "masks>", "ESS>", "exact ratio", "mean |w - ratio|>", "variance>", "placebo's |w - ratio|>")
+	t := Head("fixes")
 	var list []diagnose.Fix
 	if r.Active != nil {
 		list = append(list, r.Active.Fix)
