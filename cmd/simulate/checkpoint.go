@@ -40,8 +40,7 @@ type checkpointInfo struct {
 // Run lists the checkpoints.
 func (c *checkpointListCmd) Run(a *app) error {
 	infos := []checkpointInfo{}
-	t := &figure.Figure{Kind: figure.Table, Columns: []figure.Column{{Name: "checkpoint"}, {Name: "parameters", Align: figure.Right},
-		{Name: "layers", Align: figure.Right}, {Name: "width", Align: figure.Right}, {Name: "experts"}, {Name: "vocabulary", Align: figure.Right}, {Name: "context", Align: figure.Right}}}
+	t := tableHead("checkpoints")
 	for _, name := range model.Shipped() {
 		ck, err := model.Open(name)
 		if err != nil {
@@ -194,16 +193,9 @@ func (c *pretrainCmd) Run(a *app) error {
 	if c.JSON {
 		return a.printJSON(pretrained{dir, r.Name, r.Seed, r.Pretrain.Steps, result.Loss, result.Sampled, result.Greedy, r.JSON()})
 	}
-	t := &figure.Figure{
-		Kind:    figure.Table,
-		Title:   fmt.Sprintf("%s: %d steps, loss %s nats per token", r.Name, r.Pretrain.Steps, figure.FormatNumber(result.Loss, 3)),
-		Columns: []figure.Column{{Name: "held-out prompts"}, {Name: "pass rate", Align: figure.Right}, {Name: "length", Align: figure.Right}, {Name: "finished", Align: figure.Right}},
-	}
-	for _, p := range []struct {
-		name string
-		rate trainer.PassRate
-	}{{"sampled", result.Sampled}, {"greedy", result.Greedy}} {
-		t.Add(figure.Word(p.name), figure.Percent(p.rate.Rate, 1), figure.Number(p.rate.Length, 3), figure.Percent(p.rate.Finished, 1))
+	t := tableHead("pretrained", r.Name, r.Pretrain.Steps, figure.FormatNumber(result.Loss, 3))
+	for i, p := range []trainer.PassRate{result.Sampled, result.Greedy} {
+		t.Add(figure.Word([]string{"sampled", "greedy"}[i]), figure.Percent(p.Rate, 1), figure.Number(p.Length, 3), figure.Percent(p.Finished, 1))
 	}
 	a.printTable(t)
 	fmt.Fprintf(a.stdout, "Checkpoint: %s\n", dir)

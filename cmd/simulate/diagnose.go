@@ -286,7 +286,7 @@ func describeInput(in diagnose.Input) string {
 // of corrections comes after it, and all of it shall fit on a screen.
 func (a *app) printChecks(r diagnose.Report) {
 	checks := r.Checks
-	t := &figure.Figure{Kind: figure.Table, Columns: []figure.Column{{Name: "check"}, {Name: "where"}, {Name: "result"}, {Name: "value", Align: figure.Right}, {Name: "why"}}}
+	t := tableHead("checks")
 	var odd []string
 	passed, more := 0, 0
 	said := map[string]diagnose.Result{} // of everything

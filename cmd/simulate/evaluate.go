@@ -150,7 +150,8 @@ func rank(all []evaluated) {
 
 // table has a row for each set of weights and a column for each k.
 func (c *evaluateCmd) table(all []evaluated) *figure.Figure {
-	t := &figure.Figure{Kind: figure.Table, Columns: []figure.Column{{Name: "weights"}, {Name: "responses", Align: figure.Right}}}
+	t := tableHead("evaluated")
+	t.Note = fmt.Sprintf(t.Note, c.Prompts, c.Samples)
 	for _, k := range c.K {
 		t.Columns = append(t.Columns, figure.Column{Name: fmt.Sprintf("pass@%d", k), Align: figure.Right})
 	}
@@ -169,6 +170,5 @@ func (c *evaluateCmd) table(all []evaluated) *figure.Figure {
 		}
 		t.Add(row...)
 	}
-	t.Note = fmt.Sprintf("%d held-out prompts. Up to k = %d: unbiased estimate from counts; beyond: fitted Beta distribution, with its 95 %% interval. The best value of each column is highlighted.", c.Prompts, c.Samples)
 	return t
 }

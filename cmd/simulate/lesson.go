@@ -30,7 +30,7 @@ type lessonCmd struct {
 
 func (c *lessonCmd) Run(a *app) error {
 	if c.Name == "" {
-		t := &figure.Figure{Kind: figure.Table, Title: "Lessons", Columns: []figure.Column{{Name: "name"}, {Name: "minutes", Align: figure.Right}, {Name: "question"}}}
+		t := tableHead("lessons")
 		for _, l := range lab.Load().Lessons {
 			t.Add(figure.Word(l.Name).As(figure.Strong), figure.Word(fmt.Sprint(l.Minutes)), figure.Word(l.Question))
 		}

@@ -126,11 +126,11 @@ func methodTables(all []recipe.Method) []*figure.Figure {
 	var tables []*figure.Figure
 	for _, m := range all {
 		if n := len(tables); n == 0 || tables[n-1].Title != m.Field {
-			columns := []figure.Column{{Name: "name"}, {Name: "unit"}, {Name: "also called"}, {Name: "source"}}
+			head := "methods"
 			if m.Bound != nil {
-				columns = []figure.Column{{Name: "name"}, {Name: "bound", Align: figure.Right}, {Name: "also called"}, {Name: "rule"}, {Name: "source"}}
+				head = "bounded methods"
 			}
-			tables = append(tables, &figure.Figure{Kind: figure.Table, Title: m.Field, Columns: columns})
+			tables = append(tables, tableHead(head, m.Field))
 		}
 		aliases := figure.Word(strings.Join(m.Aliases, ", ")).As(figure.Muted)
 		if m.Bound != nil {

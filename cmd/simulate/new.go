@@ -38,11 +38,6 @@ func (c *newLossCmd) Run(a *app) error {
 		}
 		fmt.Fprintf(a.stdout, "Wrote %s\n", path)
 	}
-	fmt.Fprintf(a.stdout, `Next: change its formula; go test ./trainer/method/loss reports what else must change with it. Then compare it with GRPO (none)
-and truncated importance sampling (token_tis-2), with a low-precision router and with stale rollouts (off-policy lag of 16 updates);
-on two cores it takes about 3 minutes:
-
-  go run ./cmd/simulate sweep quick --loss %[1]s --only method=none+token_tis-2+%[1]s,stressor=matched+router4+age16 --out runs/%[1]s
-`, c.Name)
+	fmt.Fprint(a.stdout, textOf("new loss", c.Name))
 	return nil
 }

@@ -63,8 +63,7 @@ type shipped struct {
 }
 
 func (c *methodsCmd) recipes(a *app) error {
-	t := &figure.Figure{Kind: figure.Table, Title: "Shipped recipes", Columns: []figure.Column{{Name: "recipe"}, {Name: "purpose"}},
-		Note: "simulate train NAME trains a recipe; simulate measure NAME measures its engines without training."}
+	t := tableHead("recipes")
 	var list []shipped
 	for _, name := range recipe.Names() {
 		list = append(list, shipped{name, recipe.Description(name)})
@@ -111,8 +110,7 @@ func boundText(bound int) string {
 // presets lists published corrections, or shows one of them in full: what the
 // name stands for in a recipe, and the loss it goes with.
 func (c *methodsCmd) presets(a *app, presets []correction.Preset) error {
-	t := &figure.Figure{Kind: figure.Table, Title: "Published corrections", Columns: []figure.Column{{Name: "preset"}, {Name: "loss"}, {Name: "what it does"}},
-		Note: "simulate methods NAME shows its parts as lines of a recipe; --set correction=NAME uses it."}
+	t := tableHead("presets")
 	type shown struct {
 		correction.Preset
 		Summary string `json:"summary"`
@@ -126,11 +124,7 @@ func (c *methodsCmd) presets(a *app, presets []correction.Preset) error {
 	if len(presets) != 1 {
 		return c.table(a, "presets.md", t, list)
 	}
-	return c.show(a, "presets.md", t.Markdown(), list, func() {
-		p := presets[0]
-		fmt.Fprintf(a.stdout, "%s (correction preset)\n\nSource\n  %s\n\nWhat it does\n  %s\n\nGoes with the loss\n  %s\n\nIn a recipe\n  correction: %s\n  which is\n  %s\n\n",
-			p.Name, p.Source, p.Summary(), p.Loss, p.Name, p.New().Recipe())
-	})
+	return c.show(a, "presets.md", t.Markdown(), list, func() { fmt.Fprint(a.stdout, textOf("preset", list[0])) })
 }
 
 // configFlag is of the commands that take another trainer's configuration.
@@ -220,7 +214,8 @@ func pageOf(r foreign.Registry) frameworkPage {
 func (p frameworkPage) tables() []*figure.Figure {
 	count := map[string]int{}
 	var sources []string
-	names := &figure.Figure{Kind: figure.Table, Title: p.Framework + ": what it has", Columns: []figure.Column{{Name: "kind"}, {Name: p.Framework}, {Name: "relation"}, {Name: "here"}, {Name: "difference, or why not"}, {Name: "file"}}}
+	names, keys := tableHead("framework", p.Framework), tableHead("keys", p.Framework)
+	names.Columns[1].Name = p.Framework
 	for _, c := range p.Registry {
 		source, file, _ := strings.Cut(c.Source, " ")
 		if !slices.Contains(sources, source) {
@@ -233,10 +228,7 @@ func (p frameworkPage) tables() []*figure.Figure {
 		count[c.Relation()]++
 		names.Add(figure.Word(c.Kind), figure.Word(c.Theirs).As(figure.Strong), figure.Word(c.Relation()), figure.Word(here), figure.Word(c.Note), figure.Word(file).As(figure.Muted))
 	}
-	names.Note = fmt.Sprintf("Of %d names %d are here under the same name, %d under another; %d are left out. Sources: %s. simulate methods NAME explains a method. %s",
-		len(p.Registry), count["have"], count["alias of"], count["left out because"], strings.Join(sources, ", "), strings.Join(p.Missing, " "))
-	keys := &figure.Figure{Kind: figure.Table, Title: p.Framework + ": keys of its configuration", Columns: []figure.Column{{Name: "key"}, {Name: "field of a recipe"}, {Name: "left out because"}},
-		Note: "simulate train --config reads them. A * stands for every key that begins alike."}
+	names.Note = fmt.Sprintf(names.Note, len(p.Registry), count["have"], count["alias of"], count["left out because"], strings.Join(sources, ", "), strings.Join(p.Missing, " "))
 	for _, k := range p.Keys {
 		keys.Add(figure.Word(k.Key).As(figure.Strong), figure.Word(k.Field), figure.Word(k.Why))
 	}

@@ -97,9 +97,7 @@ func (c *scheduleCmd) list(a *app, systems method.Table[schedule.Policy]) error 
 		fmt.Fprint(a.stdout, textOf("system", all[0]))
 		return nil
 	}
-	t := &figure.Figure{Kind: figure.Table, Title: "Systems", Columns: []figure.Column{
-		{Name: "name"}, {Name: "parameters"}, {Name: "bound", Align: figure.Right}, {Name: "source"},
-	}, Note: "bound: the greatest staleness of a trained sample, in versions; none if a system only limits a count."}
+	t := tableHead("systems")
 	for _, l := range all {
 		t.Add(figure.Word(l.Name).As(figure.Strong), figure.Word(strings.Join(l.Parameters, " ")), figure.Word(boundText(l.Bound)), figure.Word(l.Source).As(figure.Muted))
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"text/template"
 
+	"driftlab/results/figure"
 	"driftlab/trainer/method/trace"
 	"driftlab/trainer/recipe"
 	"driftlab/trainer/recipe/foreign"
@@ -13,6 +14,12 @@ import (
 
 //go:embed texts.tmpl
 var textTemplates string
+
+//go:embed heads.yaml
+var headsText []byte
+
+// tableHead is a table of a command without its rows.
+var tableHead = figure.Heads(headsText)
 
 // texts are the pages about names, as text.
 var texts = sync.OnceValue(func() *template.Template {

@@ -118,12 +118,8 @@ func resumable(err error, dir string) error {
 }
 
 func summaryTable(s record.Summary) *figure.Figure {
-	t := &figure.Figure{
-		Kind:    figure.Table,
-		Title:   fmt.Sprintf("%s, seed %d: %s after %d steps", s.Name, s.Seed, s.Status, s.Steps),
-		Columns: []figure.Column{{Name: "figure"}, {Name: "value", Align: figure.Right}},
-		Note:    s.Reason,
-	}
+	t := tableHead("summary", s.Name, s.Seed, s.Status, s.Steps)
+	t.Note = s.Reason
 	for _, m := range s.Metrics {
 		t.Add(figure.Word(m.Name), figure.Number(m.Value, 4))
 	}
