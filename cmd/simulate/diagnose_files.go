@@ -18,6 +18,7 @@ import (
 	"driftlab/experiments/diagnose/reader"
 	"driftlab/experiments/diagnose/reproduce"
 	"driftlab/experiments/diagnose/tables"
+	"driftlab/experiments/study"
 	"driftlab/results/figure"
 	"driftlab/results/record"
 	"driftlab/trainer/recipe/foreign"
@@ -191,13 +192,9 @@ func (c *diagnoseCmd) reproduce(a *app, r *diagnose.Report) error {
 		return err
 	}
 	m := a.meter(c.Quiet, "reproduce "+cause, "level", 0)
-	started := false
+	advance := m.queue()
 	toy, err := reproduce.Search(a.ctx, reproduce.Request{Cause: cause, Size: r.Gap.MeanAbsDlogp, K3: r.Gap.K3, Workers: c.workers(), Progress: func(done, of int) {
-		if !started {
-			m.close()
-			m, started = a.meter(c.Quiet, "reproduce "+cause, "level", of), true
-		}
-		m.add(1, 0, "")
+		advance(study.Progress{Done: done, Total: of, Tasks: of, Ended: done})
 	}})
 	m.close()
 	if err != nil {

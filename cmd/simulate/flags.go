@@ -89,12 +89,9 @@ func (f *recipeFlags) sets() []string {
 	return sets
 }
 
-// AfterApply implements kong's hook: it refuses a field that is given twice before
-// anything else is looked at.
-func (f *recipeFlags) AfterApply() error { return f.givenTwice() }
-
-// givenTwice is the error where a flag of its own and --set give a field two values.
-func (f *recipeFlags) givenTwice() error {
+// AfterApply implements kong's hook: it refuses a field that a flag of its own and --set give two values, before anything else
+// is looked at.
+func (f *recipeFlags) AfterApply() error {
 	for _, set := range f.Set {
 		path, value, _ := strings.Cut(set, "=")
 		for _, s := range f.named() {
@@ -107,7 +104,7 @@ func (f *recipeFlags) givenTwice() error {
 }
 
 func (f *recipeFlags) changes() ([]recipe.Change, error) {
-	if err := f.givenTwice(); err != nil {
+	if err := f.AfterApply(); err != nil { // of the flags that a command takes for others, too
 		return nil, err
 	}
 	list := f.before[:len(f.before):len(f.before)]
