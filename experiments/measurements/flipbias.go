@@ -182,18 +182,14 @@ func (k *gradientBias) measureOracle() {
 
 // softmaxInto writes the probabilities of logp plus size times noise.
 func softmaxInto(p []float64, logp []float32, noise []float64, size float64) {
-	sum := 0.0
 	for a, l := range logp {
 		x := float64(l)
 		if noise != nil {
 			x += float64(size * noise[a])
 		}
 		p[a] = elementary.Exp(x)
-		sum += p[a]
 	}
-	for a := range p {
-		p[a] /= sum
-	}
+	normalised(p)
 }
 
 // flip returns the routes with noise of a size on the router logits, and Kδ per
@@ -280,32 +276,47 @@ func (k *gradientBias) noiseOf(rng *rand.PCG, response, pair int) {
 	rng.Seed(k.noiseSeed, uint64(tkdNoiseStream)<<32+uint64(response*tkdPairs+pair))
 }
 
-// tokenKL is the mean of KL(mu || pi) over the tokens of every segment, mu with
-// logit noise of a size per segment: of the first antithetic pair of draws.
-func (k *gradientBias) tokenKL(logits []float32, size []float64) []float64 {
-	v, length := tkdVocab, k.length
-	sums := make([]float64, len(k.lengths))
-	noise, q := make([]float64, v), make([]float64, v)
-	var source rand.PCG
-	rng := rand.New(&source)
+// withNoise visits every token, numbered over all responses, with its segment and the laws of mu under the first antithetic pairs of
+// draws of the logit noise, which has a size per segment.
+func (k *gradientBias) withNoise(logits []float32, size []float64, pairs int, visit func(n, segment int, laws [][]float64)) {
+	const v = tkdVocab
+	noise, laws := make([]float64, v), make([][]float64, 2*pairs)
+	for j := range laws {
+		laws[j] = make([]float64, v)
+	}
+	var sources [tkdPairs]rand.PCG
 	for i := range k.b.Len() {
-		k.noiseOf(&source, i, 0)
+		for j := range pairs {
+			k.noiseOf(&sources[j], i, j)
+		}
 		for s := range k.lengths {
 			from, to := k.segment(s)
-			for t := from; t < to; t++ {
-				for a := range noise {
-					noise[a] = stream.Normal(rng)
-				}
-				at := (i*length + t) * v
-				for _, sign := range []float64{1, -1} {
-					softmaxInto(q, logits[at:at+v], noise, sign*size[s])
-					for a, x := range q {
-						sums[s] += float64(x * (elementary.Log(x) - float64(k.logp[at+a])) / 2)
+			for n := i*k.length + from; n < i*k.length+to; n++ {
+				for j := range pairs {
+					rng := rand.New(&sources[j])
+					for a := range noise {
+						noise[a] = stream.Normal(rng)
 					}
+					softmaxInto(laws[2*j], logits[n*v:(n+1)*v], noise, size[s])
+					softmaxInto(laws[2*j+1], logits[n*v:(n+1)*v], noise, -size[s])
 				}
+				visit(n, s, laws)
 			}
 		}
 	}
+}
+
+// tokenKL is the mean of KL(mu || pi) over the tokens of every segment, mu with
+// logit noise of a size per segment: of the first antithetic pair of draws.
+func (k *gradientBias) tokenKL(logits []float32, size []float64) []float64 {
+	sums := make([]float64, len(k.lengths))
+	k.withNoise(logits, size, 1, func(n, s int, laws [][]float64) {
+		for _, q := range laws {
+			for a, x := range q {
+				sums[s] += float64(x * (elementary.Log(x) - float64(k.logp[n*tkdVocab+a])) / 2)
+			}
+		}
+	})
 	for s := range sums {
 		from, to := k.segment(s)
 		sums[s] /= float64(k.b.Len() * (to - from))
@@ -354,58 +365,37 @@ func (k *gradientBias) match(logits []float32, want float64) (size, have []float
 // and returns the mean of w - 1 per chunk and segment: the coefficient of the
 // oracle's gradient that has expectation zero.
 func (k *gradientBias) difference(logits []float32, size []float64) (weight [][]float64) {
-	v, length := tkdVocab, k.length
-	p, q, mean, noise := make([]float64, v), make([]float64, v), make([]float64, v), make([]float64, v)
+	const v = tkdVocab
 	for range k.chunks() {
 		weight = append(weight, make([]float64, len(k.lengths)))
 	}
-	var sources [tkdPairs]rand.PCG
-	var streams [tkdPairs]*rand.Rand
-	for j := range sources {
-		streams[j] = rand.New(&sources[j])
-	}
-	for i := range k.b.Len() {
-		for j := range sources {
-			k.noiseOf(&sources[j], i, j)
+	p, mean := make([]float64, v), make([]float64, v)
+	gains := stats.Each(k.reward, func(r float64) float64 { return r - k.baseline })
+	drift := 0.0 // log of w
+	k.withNoise(logits, size, tkdPairs, func(n, s int, laws [][]float64) {
+		if n%k.length == 0 {
+			drift = 0
 		}
-		drift := 0.0 // log of w
-		for s := range k.lengths {
-			from, to := k.segment(s)
-			for t := from; t < to; t++ {
-				at := (i*length + t) * v
-				clear(mean)
-				for _, rng := range streams {
-					for a := range noise {
-						noise[a] = stream.Normal(rng)
-					}
-					for _, sign := range []float64{1, -1} {
-						softmaxInto(q, logits[at:at+v], noise, sign*size[s])
-						for a, x := range q {
-							mean[a] += x
-						}
-					}
-				}
-				softmaxInto(p, k.logp[at:at+v], nil, 0)
-				for a := range mean {
-					mean[a] /= 2 * tkdPairs
-				}
-				w := elementary.Exp(drift)
-				weight[i/k.chunk][s] += (w - 1) / float64(k.chunk*(to-from))
-				earned, oracle := 0.0, 0.0
-				for a, r := range k.reward {
-					earned += float64(mean[a] * (r - k.baseline))
-					oracle += float64(p[a] * (r - k.baseline))
-				}
-				token := k.b.Token[k.b.Offsets[i]+t]
-				drift += elementary.Log(mean[token] / p[token])
-				for a, r := range k.reward {
-					r -= k.baseline
-					d := float64(w*(float64(mean[a]*r)-float64(p[a]*earned))) - (float64(p[a]*r) - float64(p[a]*oracle))
-					logits[at+a] = float32(d / float64(k.chunk))
-				}
+		clear(mean)
+		for _, q := range laws {
+			for a, x := range q {
+				mean[a] += x
 			}
 		}
-	}
+		for a := range mean {
+			mean[a] /= 2 * tkdPairs
+		}
+		softmaxInto(p, k.logp[n*v:(n+1)*v], nil, 0)
+		w, token := elementary.Exp(drift), k.b.Token[n]
+		from, to := k.segment(s)
+		weight[n/k.length/k.chunk][s] += (w - 1) / float64(k.chunk*(to-from))
+		drift += elementary.Log(mean[token] / p[token])
+		earned, oracle := stats.Dot(mean, gains), stats.Dot(p, gains)
+		for a, r := range gains {
+			d := float64(w*(float64(mean[a]*r)-float64(p[a]*earned))) - (float64(p[a]*r) - float64(p[a]*oracle))
+			logits[n*v+a] = float32(d / float64(k.chunk))
+		}
+	})
 	return weight
 }
 
@@ -430,12 +420,8 @@ func (m *tkdNorm) add(g []float32) {
 }
 
 func (m *tkdNorm) square() float64 {
-	total := 0.0
-	for _, x := range m.sum {
-		total += float64(x * x)
-	}
 	n := float64(m.n)
-	return (total - m.squares) / (n * (n - 1))
+	return (stats.Dot(m.sum, m.sum) - m.squares) / (n * (n - 1))
 }
 
 // biases are the squared norms of b per length for each of the differences, and
