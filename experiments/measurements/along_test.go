@@ -26,7 +26,8 @@ func TestQuarters(t *testing.T) {
 		}
 		b.Offsets = append(b.Offsets, len(b.Token))
 	}
-	plain, matched := (&scoredPair{Batch: b, q: probe{Tokens: length}}).quarters()
+	lists := (&scoredPair{Batch: b, q: probe{Tokens: length}}).quarters()
+	plain, matched := lists[0], lists[1]
 	for q := 1; q < 4; q++ {
 		if plain[q] < plain[q-1]*1.1 {
 			t.Errorf("plain means %v: quarter %d does not exceed the one before", plain, q)

@@ -64,18 +64,17 @@ type scoredPair struct {
 	*batch.Batch
 	gap metrics.Gap
 	q   probe
-	// margins are flipsByMargin and streams streamDifference, each computed once for the figures that ask.
-	margins, streams func() (a, b []float64)
-	// confidence is byConfidence, likewise.
-	confidence func() [3][]float64
+	// margins are flipsByMargin, streams streamDifference and confidence byConfidence, each computed once for the figures that ask.
+	margins, streams func() [2][]float64
+	confidence       func() [3][]float64
 }
 
 // scoredPair scores responses of the pair.
 func (p *pair) scoredPair(e *claim.Env, b *batch.Batch, q probe) *scoredPair {
 	learner, s := p.Learner.Numerics, &scoredPair{Batch: b, gap: p.score(e, b, q), q: q}
-	s.margins = sync.OnceValues(func() (flips, decisions []float64) { return flipsByMargin(b, q.Params, learner) })
+	s.margins = sync.OnceValue(func() [2][]float64 { return flipsByMargin(b, q.Params, learner) })
 	s.confidence = sync.OnceValue(func() [3][]float64 { return byConfidence(b) })
-	s.streams = sync.OnceValues(func() (layers, jump []float64) { return streamDifference(b, q.Params, q.Rollout, learner, p.Forced) })
+	s.streams = sync.OnceValue(func() [2][]float64 { return streamDifference(b, q.Params, q.Rollout, learner, p.Forced) })
 	return s
 }
 
@@ -85,21 +84,6 @@ type pairMetric func(s *scoredPair) []float64
 // number is a metric of one number.
 func number(of func(s *scoredPair) float64) pairMetric {
 	return func(s *scoredPair) []float64 { return []float64{of(s)} }
-}
-
-// former and latter are metrics of one of two lists.
-func former(of func(s *scoredPair) (a, b []float64)) pairMetric {
-	return func(s *scoredPair) []float64 {
-		a, _ := of(s)
-		return a
-	}
-}
-
-func latter(of func(s *scoredPair) (a, b []float64)) pairMetric {
-	return func(s *scoredPair) []float64 {
-		_, b := of(s)
-		return b
-	}
 }
 
 // pairMetrics are all of them.
@@ -133,8 +117,8 @@ var pairMetrics = map[string]pairMetric{
 		}
 		return out
 	},
-	"|dlogp| by quarter":          former((*scoredPair).quarters),
-	"|dlogp| by quarter, matched": latter((*scoredPair).quarters),
+	"|dlogp| by quarter":          func(s *scoredPair) []float64 { return s.quarters()[0] },
+	"|dlogp| by quarter, matched": func(s *scoredPair) []float64 { return s.quarters()[1] },
 	// repeated are the shares of repeated runs of four tokens in the halves of responses.
 	"repeated, by half": func(s *scoredPair) []float64 {
 		half, end := s.q.Tokens/2, s.q.Tokens
@@ -142,10 +126,10 @@ var pairMetrics = map[string]pairMetric{
 	},
 	"share outside GSPO's clip at 6 to 96 tokens": func(s *scoredPair) []float64 { return clippedByGSPO(s.Batch, []float64{6, 12, 24, 48, 96}) },
 
-	"flips by margin":       former(func(s *scoredPair) (flips, decisions []float64) { return s.margins() }),
-	"decisions by margin":   latter(func(s *scoredPair) (flips, decisions []float64) { return s.margins() }),
-	"difference by layer":   former(func(s *scoredPair) (layers, jump []float64) { return s.streams() }),
-	"jump over the experts": latter(func(s *scoredPair) (layers, jump []float64) { return s.streams() }),
+	"flips by margin":       func(s *scoredPair) []float64 { return s.margins()[0] },
+	"decisions by margin":   func(s *scoredPair) []float64 { return s.margins()[1] },
+	"difference by layer":   func(s *scoredPair) []float64 { return s.streams()[0] },
+	"jump over the experts": func(s *scoredPair) []float64 { return s.streams()[1] },
 
 	// By tenth of the tokens in the order of their probability; and of the tokens with p < 0.01 and of those with p > 0.99.
 	"probability by tenth":    func(s *scoredPair) []float64 { return byProbability(s.Batch, 10)[0] },
@@ -296,7 +280,7 @@ func largestKL(b *batch.Batch, lengths []int) []float64 {
 
 // quarters are the mean |dlogp| by quarter of the positions, plain and matched on the rollout
 // probability in ten bins of equal weight.
-func (s *scoredPair) quarters() (plain, matched []float64) {
+func (s *scoredPair) quarters() [2][]float64 {
 	quarter := make([]int, s.Tokens())
 	for i := range s.Len() {
 		from, to := s.Span(i)
@@ -304,5 +288,6 @@ func (s *scoredPair) quarters() (plain, matched []float64) {
 			quarter[n] = (n - from) * 4 / s.q.Tokens
 		}
 	}
-	return grouped(4, part{s.Batch, quarter})
+	plain, matched := grouped(4, part{s.Batch, quarter})
+	return [2][]float64{plain, matched}
 }

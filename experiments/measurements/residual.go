@@ -14,7 +14,7 @@ import (
 // tokens, and the geometric mean of that difference after the expert block over
 // before it: over the decisions that flipped (NaN without any), and over those
 // that did not.
-func streamDifference(b *batch.Batch, p *model.Params, rollout, learner engine.Numerics, replay bool) (layers, jump []float64) {
+func streamDifference(b *batch.Batch, p *model.Params, rollout, learner engine.Numerics, replay bool) (lists [2][]float64) {
 	c := p.Config
 	var middle, out [][]float32
 	measure.States(b, p, rollout, false, func(pass *engine.Pass, rows []int) {
@@ -40,10 +40,11 @@ func streamDifference(b *batch.Batch, p *model.Params, rollout, learner engine.N
 					count[at]++
 				}
 			}
-			layers = append(layers, sum/float64(len(rows)))
+			lists[0] = append(lists[0], sum/float64(len(rows)))
 		}
 	})
-	return layers, []float64{elementary.Exp(logs[1] / count[1]), elementary.Exp(logs[0] / count[0])}
+	lists[1] = []float64{elementary.Exp(logs[1] / count[1]), elementary.Exp(logs[0] / count[0])}
+	return lists
 }
 
 func gather(x []float32, rows []int, d int) []float32 {

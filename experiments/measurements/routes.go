@@ -166,7 +166,7 @@ func (m *replayRuns) Measure(e *claim.Env, o *claim.Observation) {
 }
 
 // flipsByMargin counts flips and decisions by decile of the learner's router margin.
-func flipsByMargin(b *batch.Batch, p *model.Params, learner engine.Numerics) (flips, decisions []float64) {
+func flipsByMargin(b *batch.Batch, p *model.Params, learner engine.Numerics) [2][]float64 {
 	type decision struct {
 		margin float64
 		flip   bool
@@ -178,7 +178,7 @@ func flipsByMargin(b *batch.Batch, p *model.Params, learner engine.Numerics) (fl
 		}
 	})
 	slices.SortStableFunc(all, func(x, y decision) int { return cmp.Compare(x.margin, y.margin) })
-	flips, decisions = make([]float64, 10), make([]float64, 10)
+	flips, decisions := make([]float64, 10), make([]float64, 10)
 	for k := range flips {
 		part := all[k*len(all)/10 : (k+1)*len(all)/10]
 		decisions[k] = float64(len(part))
@@ -188,5 +188,5 @@ func flipsByMargin(b *batch.Batch, p *model.Params, learner engine.Numerics) (fl
 			}
 		}
 	}
-	return flips, decisions
+	return [2][]float64{flips, decisions}
 }
