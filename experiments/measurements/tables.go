@@ -76,11 +76,12 @@ func passRate(logits []float64) (rate float64) {
 }
 
 // score fills the log-probs of a batch under a policy.
-func score(b *batch.Batch, places []int, logits []float64) []float64 {
+func score(b *batch.Batch, logits []float64) []float64 {
 	out := make([]float64, b.Tokens())
 	var p [tokenChoices]float64
 	for n := range out {
-		logLaw(p[:], logits[places[n]:places[n]+tokenChoices])
+		at := placeOf(b, n)
+		logLaw(p[:], logits[at:at+tokenChoices])
 		out[n] = p[b.Token[n]]
 	}
 	return out
@@ -108,22 +109,20 @@ func (r *tableRun) train(rng *rand.Rand, a tableArm, rate float64) float64 {
 			}
 		}
 		b := r.sample(rng, &mu, groups, a.Refuse, scorer, step)
-		places := placesOf(b)
-		b.Old.Logp, b.Behaviour.Logp, b.Ref.Logp = score(b, places, theta[:]), score(b, places, behaviour[:]), score(b, places, r.first[:])
+		b.Old.Logp, b.Behaviour.Logp, b.Ref.Logp = score(b, theta[:]), score(b, behaviour[:]), score(b, r.first[:])
 		claim.StopOn(estimator.Estimate(b))
 		b.Anchor = b.Old.Logp
 		if a.Sampler {
 			b.Anchor = b.Behaviour.Logp
 		}
 		for _, part := range minibatches(b, cuts) {
-			where := placesOf(part)
 			claim.StopOn(pipeline.Apply(part, correction.AtBatch))
-			part.Now.Logp = score(part, where, theta[:])
+			part.Now.Logp = score(part, theta[:])
 			claim.StopOn(pipeline.Apply(part, correction.AtStep))
 			var out loss.Grad
 			claim.StopOn(objective.Eval(&out, part))
 			done++
-			adam(&theta, &m, &v, part, where, out.DLogp, rate, done)
+			adam(&theta, &m, &v, part, out.DLogp, rate, done)
 			history = append(history, theta)
 			if done > updates-updates/3 {
 				late, counted = late+passRate(theta[:]), counted+1
@@ -133,16 +132,9 @@ func (r *tableRun) train(rng *rand.Rand, a tableArm, rate float64) float64 {
 	return late / float64(max(counted, 1))
 }
 
-// placesOf is the table's entry of every token: the prompt's number is its id.
-func placesOf(b *batch.Batch) []int {
-	out := make([]int, b.Tokens())
-	for i := range b.Len() {
-		from, to := b.Span(i)
-		for n := from; n < to; n++ {
-			out[n] = (int(b.PromptID[i])*tablePlaces + n - from) * tokenChoices
-		}
-	}
-	return out
+// placeOf is where the table has the logits of a token: the prompt's number is its id.
+func placeOf(b *batch.Batch, n int) int {
+	return (int(b.PromptID[n/tablePlaces])*tablePlaces + n%tablePlaces) * tokenChoices
 }
 
 // sample draws groups of eight responses, and their rewards.
@@ -162,11 +154,7 @@ func (r *tableRun) sample(rng *rand.Rand, mu *[tableSize]float64, groups int, re
 				for t := range tablePlaces {
 					at := (prompt*tablePlaces + t) * tokenChoices
 					logLaw(p[:], mu[at:at+tokenChoices])
-					u, token := rng.Float64(), 0
-					for token < tokenChoices-1 && u >= elementary.Exp(p[token]) {
-						u -= elementary.Exp(p[token])
-						token++
-					}
+					token := draw(rng, stats.Each(p[:], elementary.Exp))
 					tokens, logps = append(tokens, int32(token)), append(logps, p[token])
 					correct[i] = correct[i] && token == 0
 				}
@@ -192,11 +180,11 @@ func (r *tableRun) sample(rng *rand.Rand, mu *[tableSize]float64, groups int, re
 }
 
 // adam makes an update along the derivative of the loss with respect to the tokens' log-probs.
-func adam(theta, m, v *[tableSize]float64, b *batch.Batch, places []int, dlogp []float64, rate float64, step int) {
+func adam(theta, m, v *[tableSize]float64, b *batch.Batch, dlogp []float64, rate float64, step int) {
 	var g [tableSize]float64
 	var p [tokenChoices]float64
 	for n, d := range dlogp {
-		at := places[n]
+		at := placeOf(b, n)
 		logLaw(p[:], theta[at:at+tokenChoices])
 		for a := range tokenChoices {
 			g[at+a] -= float64(d * elementary.Exp(p[a]))
