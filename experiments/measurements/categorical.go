@@ -45,13 +45,7 @@ func normalised(p []float64) []float64 {
 	return p
 }
 
-func law(logits []float64) []float64 {
-	p := make([]float64, len(logits))
-	for a, l := range logits {
-		p[a] = elementary.Exp(l)
-	}
-	return normalised(p)
-}
+func law(logits []float64) []float64 { return normalised(stats.Each(logits, elementary.Exp)) }
 
 // apart is the total variation of two distributions.
 func apart(p, q []float64) float64 {

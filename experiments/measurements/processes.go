@@ -49,7 +49,7 @@ func softmax(logits choice) choice {
 
 // solve returns the value of every state and the discounted share of visits to
 // it from a uniform start, which sums to one.
-func (m *process) solve(p choice) (value, visits [boundStates]float64) {
+func (m *process) solve(p choice) (value, visits []float64) {
 	var a, transposed [boundStates][]float64 // by columns
 	reward, start := make([]float64, boundStates), make([]float64, boundStates)
 	for s := range boundStates {
@@ -69,13 +69,11 @@ func (m *process) solve(p choice) (value, visits [boundStates]float64) {
 		}
 	}
 	// Diagonally dominant: gamma is below one.
-	v, ok := stats.Solve(a[:], reward)
-	d, too := stats.Solve(transposed[:], start)
+	value, ok := stats.Solve(a[:], reward)
+	visits, too := stats.Solve(transposed[:], start)
 	if !ok || !too {
 		panic("three_policy_bound: no value of a policy")
 	}
-	copy(value[:], v)
-	copy(visits[:], d)
 	return value, visits
 }
 
@@ -107,7 +105,7 @@ func (m *process) bound(mu, p choice) (b bounds) {
 
 // variation is the total variation of two policies: the largest over states,
 // and the mean over visits.
-func variation(visits [boundStates]float64, p, q choice) (largest, mean float64) {
+func variation(visits []float64, p, q choice) (largest, mean float64) {
 	for s := range boundStates {
 		sum := apart(p[s][:], q[s][:])
 		largest = max(largest, sum)
@@ -132,7 +130,7 @@ func shifted(logits, direction choice, want float64) (choice, choice) {
 	from := softmax(logits)
 	far := func(scale float64) float64 {
 		_, p := at(scale)
-		largest, _ := variation([boundStates]float64{}, from, p)
+		largest, _ := variation(make([]float64, boundStates), from, p)
 		return largest
 	}
 	low, high := 0.0, 1.0
@@ -153,10 +151,10 @@ func shifted(logits, direction choice, want float64) (choice, choice) {
 	return at(high)
 }
 
-func randomLogits(rng *rand.Rand, sd float64) (l choice) {
+func randomLogits(rng *rand.Rand) (l choice) {
 	for s := range l {
 		for a := range l[s] {
-			l[s][a] = sd * stream.Normal(rng)
+			l[s][a] = stream.Normal(rng)
 		}
 	}
 	return l
@@ -169,7 +167,7 @@ func tenths(x []float64) []float64 {
 }
 
 // advantages are the advantages of the actions under the policy with the given values.
-func (m *process) advantages(value [boundStates]float64) (out choice) {
+func (m *process) advantages(value []float64) (out choice) {
 	for s := range out {
 		for a := range out[s] {
 			out[s][a] = m.reward[s][a] - value[s]
@@ -200,11 +198,11 @@ func (m *policyBound) Measure(e *claim.Env, o *claim.Observation) {
 	var ratios, sharp, effect []float64
 	for range m.Policies.of(e) {
 		mdp := randomProcess(rng)
-		logits := randomLogits(rng, 1)
+		logits := randomLogits(rng)
 		mu := softmax(logits)
 		value, visits := mdp.solve(mu)
-		oldLogits, old := shifted(logits, randomLogits(rng, 1), m.Largest*rng.Float64())
-		_, p := shifted(oldLogits, randomLogits(rng, 1), m.Largest*rng.Float64())
+		oldLogits, old := shifted(logits, randomLogits(rng), m.Largest*rng.Float64())
+		_, p := shifted(oldLogits, randomLogits(rng), m.Largest*rng.Float64())
 		engineMost, engineMean := variation(visits, mu, old)
 		staleMost, staleMean := variation(visits, old, p)
 		b := mdp.bound(mu, p)
@@ -216,7 +214,7 @@ func (m *policyBound) Measure(e *claim.Env, o *claim.Observation) {
 		}
 		ratios, sharp = append(ratios, theorem/gap), append(sharp, tight/gap)
 
-		engine, gradient := randomLogits(rng, 1), mdp.advantages(value)
+		engine, gradient := randomLogits(rng), mdp.advantages(value)
 		gapOf := func(a0, a1 float64) float64 { return mdp.logGap(logits, engine, gradient, a0, a1) }
 		effect = append(effect, gapOf(m.Matched[0], m.Matched[1])-gapOf(m.Matched[1], m.Matched[0]))
 	}
@@ -251,9 +249,9 @@ func (m *gapExponent) Measure(e *claim.Env, o *claim.Observation) {
 	slope := 0.0
 	for range n {
 		mdp := randomProcess(rng)
-		logits := randomLogits(rng, 1)
+		logits := randomLogits(rng)
 		value, _ := mdp.solve(softmax(logits))
-		engine, gradient := randomLogits(rng, 1), mdp.advantages(value)
+		engine, gradient := randomLogits(rng), mdp.advantages(value)
 		y := make([]float64, len(x))
 		for i, a := range m.Variations {
 			y[i] = mdp.logGap(logits, engine, gradient, a/2, a/2)

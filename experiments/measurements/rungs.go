@@ -217,9 +217,7 @@ var changedStarts = map[string]claim.Start{
 	// that the residual stream grows along the layers.
 	"growing": {Name: "growing", Change: eachTensor(func(name string, _ int, data []float32) {
 		if strings.Contains(name, ".o_proj.") || strings.Contains(name, ".w2.") || strings.Contains(name, ".down_proj.") {
-			for i := range data {
-				data[i] *= 4
-			}
+			scale(data, 4)
 		}
 	})},
 	// heavy-tailed takes the cube of each weight, and scales the matrix to its root mean square: a
@@ -229,10 +227,7 @@ var changedStarts = map[string]claim.Start{
 		for i, v := range data {
 			data[i] = v * v * v
 		}
-		scale := before / rms(data)
-		for i := range data {
-			data[i] *= scale
-		}
+		scale(data, before/rms(data))
 	})},
 	// massive-channel adds 30 to one channel of all embeddings, 60 times the standard deviation of the others.
 	"massive-channel": {Name: "massive-channel", Change: eachTensor(func(name string, width int, data []float32) {
@@ -270,9 +265,6 @@ func eachTensor(change func(name string, width int, data []float32)) func(*model
 }
 
 func rms(x []float32) float32 {
-	squares := make([]float64, len(x))
-	for i, v := range x {
-		squares[i] = float64(v) * float64(v)
-	}
-	return float32(math.Sqrt(stats.Average(squares)))
+	d := doubles(x)
+	return float32(math.Sqrt(stats.Dot(d, d) / float64(len(x))))
 }

@@ -146,17 +146,13 @@ func (m *regionVariance) Measure(e *claim.Env, o *claim.Observation) {
 	var variance, moved, multiplier []float64
 	for range m.Prompts.of(e) {
 		q := make([]float64, m.Answers)
-		sum := 0.0
 		for i := range q {
 			q[i] = elementary.Exp(stream.Normal(rng))
-			sum += q[i]
 		}
-		right, rate := make([]bool, m.Answers), rng.Float64()
-		mass := 0.0
-		for i := range q {
-			q[i] /= sum
-			if right[i] = rng.Float64() < rate; right[i] {
-				mass += q[i]
+		rate, mass := rng.Float64(), 0.0
+		for _, share := range normalised(q) {
+			if rng.Float64() < rate {
+				mass += share
 			}
 		}
 		if mass < 0.01 || mass > 0.99 {

@@ -15,15 +15,14 @@ func byProbability(b *batch.Batch, bins int) (lists [3][]float64) {
 	e := logRatiosOf(b)
 	for k := range bins {
 		part := order[k*len(order)/bins : (k+1)*len(order)/bins]
-		var sp, sg, ss float64
+		var sums [3]float64
 		for _, n := range part {
-			sp += elementary.Exp(b.LogpRoll[n])
-			sg += math.Abs(e[n])
-			ss += e[n]
+			sums[0] += elementary.Exp(b.LogpRoll[n])
+			sums[1] += math.Abs(e[n])
+			sums[2] += e[n]
 		}
-		c := float64(len(part))
-		for i, sum := range [3]float64{sp, sg, ss} {
-			lists[i] = append(lists[i], sum/c)
+		for i, sum := range sums {
+			lists[i] = append(lists[i], sum/float64(len(part)))
 		}
 	}
 	return lists

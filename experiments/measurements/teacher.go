@@ -59,17 +59,13 @@ func (t *teacherGradients) record(o *claim.Observation, l *measure.Learner, b *b
 	o.Set("policy loss", math.Abs(value)/float64(b.Tokens()))
 	o.Set("gradient of the policy loss", norm(policy))
 
-	word := make([]float64, b.Tokens())
-	for n := range word {
-		word[n] = b.Teacher.Logp[n] - b.Old.Logp[n]
-	}
+	word := stats.Differences(b.Teacher.Logp, b.Old.Logp)
 	apart := append([]float64{}, word...)
 	masked.Whiten(apart, b.Mask)
-	scaled := append([]float64{}, word...)
 	size := math.Sqrt(stats.Dot(word, word) / float64(len(word)))
+	scaled := stats.Each(word, func(v float64) float64 { return v / size })
 	turned := 0.0
-	for n := range scaled {
-		scaled[n] /= size
+	for n := range word {
 		if float64(word[n]*apart[n]) < 0 {
 			turned++
 		}

@@ -19,11 +19,7 @@ type tokenGradient struct {
 
 // gradientOf enumerates it; the baseline is the sampler's mean reward.
 func gradientOf(mu, pi, reward []float64, weight func(w float64) float64) tokenGradient {
-	baseline, square := 0.0, 0.0
-	for a := range mu {
-		baseline += float64(mu[a] * reward[a])
-		square += float64(pi[a] * pi[a])
-	}
+	baseline, square := stats.Dot(mu, reward), stats.Dot(pi, pi)
 	g := tokenGradient{mean: make([]float64, len(mu))}
 	all := 0.0
 	for a := range mu {
@@ -147,10 +143,7 @@ func (m *replayErrors) Measure(e *claim.Env, o *claim.Observation) {
 			}
 			variance += float64((g.second - stats.Dot(g.mean, g.mean)) / m.Tokens)
 			if used := float64(age + 1); age+1 == m.Updates[k] {
-				bias := make([]float64, categories)
-				for a := range bias {
-					bias[a] = sum[a]/used - exact[a]
-				}
+				bias := stats.Differences(stats.Each(sum, func(v float64) float64 { return v / used }), exact)
 				logs[k] += elementary.Log(stats.Dot(bias, bias)+variance/float64(used*used)) / float64(n)
 				k++
 			}

@@ -340,8 +340,7 @@ func (m *toolGaps) Measure(e *claim.Env, o *claim.Observation) {
 		}
 	}
 	equal := worked(e, p, numerics("bf16"), 16)
-	measure.Score(equal[0].Batch, p, measure.Scoring{Numerics: numerics("bf16")})
-	o.Set("control", stats.Max(append([]float64{0}, stats.Magnitudes(logRatiosOf(equal[0].Batch))...)))
+	o.Set("control", scored(equal[0].Batch, p, measure.Scoring{Numerics: numerics("bf16")}).MaxAbsDlogp)
 }
 
 // recordWorked records the three arms of a pair of engines: mean |dlogp| after
@@ -426,8 +425,7 @@ func (m *toolRatios) Measure(e *claim.Env, o *claim.Observation) {
 	_, trained := e.Trained(nil, m.Updates[e.Size], append([]string{"checkpoint=" + dir}, m.Set...)...)
 	fp32 := numerics("fp32")
 	arms := worked(e, p, fp32, e.Pick(512, 160, 24))
-	measure.Score(arms[0].Batch, p, measure.Scoring{Numerics: fp32})
-	o.Set("control", stats.Max(append([]float64{0}, stats.Magnitudes(logRatiosOf(arms[0].Batch))...)))
+	o.Set("control", scored(arms[0].Batch, p, measure.Scoring{Numerics: fp32}).MaxAbsDlogp)
 	for _, b := range arms {
 		measure.Score(b.Batch, trained, measure.Scoring{Numerics: fp32})
 	}
