@@ -16,7 +16,8 @@ import (
 // chart is a figure of lines or of dots. Lines that are faint are the seeds of one line.
 type chart struct {
 	*figure.Figure
-	lines []figure.Series
+	lines  []figure.Series
+	points [][]point // of each line
 }
 
 func newChart(f *figure.Figure) *chart {
@@ -31,6 +32,9 @@ func newChart(f *figure.Figure) *chart {
 	}
 	if faint.Seeds != nil {
 		c.lines = append(c.lines, faint)
+	}
+	for i := range c.lines {
+		c.points = append(c.points, c.pointsOf(&c.lines[i]))
 	}
 	return c
 }
@@ -210,10 +214,9 @@ func (c *chart) numbers() *figure.Figure {
 		Columns: []figure.Column{{Name: "line"}, {Name: "seeds", Align: figure.Right}, {Name: "first", Align: figure.Right}, {Name: "lowest", Align: figure.Right},
 			{Name: "highest", Align: figure.Right}, {Name: "last", Align: figure.Right}, {Name: "last at " + c.X.Label, Align: figure.Right}},
 	}
-	for i := range c.lines {
-		a := &c.lines[i]
+	for i, a := range c.lines {
 		var means []point
-		for _, q := range c.pointsOf(a) {
+		for _, q := range c.points[i] {
 			if finite(q.Mean) {
 				means = append(means, q)
 			}
@@ -320,9 +323,8 @@ func (c *chart) data(group string) []byte {
 func (c *chart) armData(i int) (d armData, x []float64) {
 	a := &c.lines[i]
 	stride := c.stride()
-	points := c.pointsOf(a)
-	for k, q := range points {
-		if k%stride == 0 || k == len(points)-1 {
+	for k, q := range c.points[i] {
+		if k%stride == 0 || k == len(c.points[i])-1 {
 			x = append(x, q.X)
 		}
 	}

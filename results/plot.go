@@ -225,9 +225,9 @@ var sans = sync.OnceValue(func() text.Plain {
 
 var sansFont = font.Font{Typeface: "Liberation", Variant: "Sans"}
 
-// textStyle is text in Liberation Sans from its upper left corner on.
-func textStyle(size float64, c color.Color) text.Style {
-	return text.Style{Color: c, Font: font.From(sansFont, vg.Length(size)), XAlign: draw.XLeft, YAlign: draw.YTop, Handler: sans()}
+// textStyle is text in Liberation Sans.
+func textStyle(size float64, c color.Color, x text.XAlignment, y text.YAlignment) text.Style {
+	return text.Style{Color: c, Font: font.From(sansFont, vg.Length(size)), XAlign: x, YAlign: y, Handler: sans()}
 }
 
 const (
@@ -294,10 +294,8 @@ func (p *plot) ty(v float64) vg.Length { return p.Y(p.y.place(v)) }
 // newPlot draws two axes on a canvas: no frame, no marks but their labels, a line below. What is left is for the data.
 func newPlot(canvas draw.Canvas, th theme, x, y axis) *plot {
 	p := &plot{canvas, x, y, th}
-	name, below, left := textStyle(labelSize, th.muted), textStyle(tickSize, x.ink), textStyle(tickSize, y.ink)
-	name.XAlign, name.YAlign = draw.XCenter, draw.YBottom
-	below.XAlign = draw.XCenter
-	left.XAlign, left.YAlign = draw.XRight, draw.YCenter
+	name, below := textStyle(labelSize, th.muted, draw.XCenter, draw.YBottom), textStyle(tickSize, x.ink, draw.XCenter, draw.YTop)
+	left := textStyle(tickSize, y.ink, draw.XRight, draw.YCenter)
 	floor := canvas.Min.Y // of the tick labels of x, whose height there is
 	var along, upward []span
 	if x.label != "" {
@@ -370,8 +368,7 @@ type key struct {
 // so that the data can start below it and is never hidden.
 func drawKeys(c draw.Canvas, keys []key, th theme) vg.Length {
 	const row, gap = vg.Length(14), vg.Length(14)
-	style := textStyle(labelSize, th.ink)
-	style.YAlign = draw.YCenter
+	style := textStyle(labelSize, th.ink, draw.XLeft, draw.YCenter)
 	x, y := c.Min.X, c.Max.Y-row/2
 	for _, k := range keys {
 		swatch := vg.Length(18)
@@ -427,7 +424,7 @@ func (c *chart) namesWidth(width vg.Length) vg.Length {
 	if c.Kind == figure.Dots || len(c.lines) < 2 || len(c.lines) > 10 || c.empty() != "" || !c.endTogether() {
 		return 0
 	}
-	style := textStyle(labelSize, nil)
+	style := textStyle(labelSize, nil, draw.XLeft, draw.YTop)
 	var names vg.Length
 	for _, a := range c.lines {
 		names = max(names, style.Width(a.Name))
@@ -441,9 +438,9 @@ func (c *chart) namesWidth(width vg.Length) vg.Length {
 // endTogether reports whether all lines end at the same x.
 func (c *chart) endTogether() bool {
 	ends := map[float64]bool{}
-	for _, a := range c.lines {
+	for _, arm := range c.points {
 		last := math.Inf(-1)
-		for _, p := range c.pointsOf(&a) {
+		for _, p := range arm {
 			if finite(p.Mean) {
 				last = p.X
 			}
@@ -457,18 +454,18 @@ func (c *chart) endTogether() bool {
 
 // names writes the name of every line at its end, in its colour, spread
 // where lines end together.
-func (g *curves) names(c *plot) {
+func (c *chart) names(p *plot) {
 	type ending struct {
 		name string
 		slot int
 		y    vg.Length
 	}
 	var ends []ending
-	for i, arm := range g.points {
+	for i, arm := range c.points {
 		for k := len(arm) - 1; k >= 0; k-- {
-			if g.drawable(arm[k].Mean) {
-				y := min(max(c.ty(arm[k].Mean), c.Min.Y), c.Max.Y)
-				ends = append(ends, ending{g.chart.lines[i].Name, g.chart.slot(i), y})
+			if c.drawable(arm[k].Mean) {
+				y := min(max(p.ty(arm[k].Mean), p.Min.Y), p.Max.Y)
+				ends = append(ends, ending{c.lines[i].Name, c.slot(i), y})
 				break
 			}
 		}
@@ -478,15 +475,13 @@ func (g *curves) names(c *plot) {
 	for i := 1; i < len(ends); i++ {
 		ends[i].y = min(ends[i].y, ends[i-1].y-nameStep)
 	}
-	floor := c.Min.Y + labelSize/2 // above the labels of the axis
+	floor := p.Min.Y + labelSize/2 // above the labels of the axis
 	for i := len(ends) - 1; i >= 0; i-- {
 		ends[i].y = max(ends[i].y, floor)
 		floor = ends[i].y + nameStep
 	}
 	for _, e := range ends {
-		style := textStyle(labelSize, armColor(e.slot))
-		style.YAlign = draw.YCenter
-		c.FillText(style, vg.Point{X: c.Max.X + 6, Y: e.y}, e.name)
+		p.FillText(textStyle(labelSize, armColor(e.slot), draw.XLeft, draw.YCenter), vg.Point{X: p.Max.X + 6, Y: e.y}, e.name)
 	}
 }
 
@@ -554,7 +549,7 @@ func heading(canvas draw.Canvas, th theme, title, y string) draw.Canvas {
 		if line.text == "" {
 			continue
 		}
-		style := textStyle(line.size, line.color)
+		style := textStyle(line.size, line.color, draw.XLeft, draw.YTop)
 		for _, row := range wrap(style, line.text, canvas.Size().X) {
 			canvas.FillText(style, vg.Point{X: canvas.Min.X, Y: canvas.Max.Y}, row)
 			canvas.Max.Y -= vg.Length(line.size) + 5
@@ -588,44 +583,31 @@ func (c *chart) axes(canvas draw.Canvas, th theme, nameSpace vg.Length) {
 		instead(canvas, th, text)
 		return
 	}
-	lines := &curves{chart: c}
-	for i := range c.lines {
-		lines.points = append(lines.points, c.pointsOf(&c.lines[i]))
-	}
 	x, y := axis{label: c.X.Label, log: c.X.Log, ink: th.muted}, axis{log: c.Y.Log, ink: th.muted}
-	x.low, x.high, y.low, y.high = lines.extent()
+	x.low, x.high, y.low, y.high = c.extent()
 	x.ticks, y.ticks = ticksOf(x.log)(x.low, x.high), ticksOf(y.log)(y.low, y.high)
 	// Space for the last tick label, which is centred under the axis' end.
 	p := newPlot(draw.Crop(canvas, 0, -max(nameSpace, 14), 0, -2), th, x, y)
 	p.grid(&p.y)
-	lines.draw(p)
+	c.curves(p)
 	if nameSpace > 0 {
-		lines.names(p)
+		c.names(p)
 	}
 }
 
 // instead writes what there is to say of a figure without anything to draw.
 func instead(canvas draw.Canvas, th theme, text string) {
-	style := textStyle(labelSize, th.muted)
-	style.XAlign, style.YAlign = draw.XCenter, draw.YCenter
-	canvas.FillText(style, canvas.Center(), text)
+	canvas.FillText(textStyle(labelSize, th.muted, draw.XCenter, draw.YCenter), canvas.Center(), text)
 }
 
-// curves draws the arms of a chart: bands first, then references, then single
-// seeds where there is no band, then means, so that no band covers a line.
-type curves struct {
-	chart  *chart
-	points [][]point // per arm
-}
-
-func (g *curves) extent() (xlow, xhigh, ylow, yhigh float64) {
+func (c *chart) extent() (xlow, xhigh, ylow, yhigh float64) {
 	xlow, xhigh, ylow, yhigh = math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1)
 	grow := func(v float64) {
-		if g.drawable(v) {
+		if c.drawable(v) {
 			ylow, yhigh = math.Min(ylow, v), math.Max(yhigh, v)
 		}
 	}
-	for _, arm := range g.points {
+	for _, arm := range c.points {
 		for _, p := range arm {
 			xlow, xhigh = math.Min(xlow, p.X), math.Max(xhigh, p.X)
 			grow(p.Mean)
@@ -633,76 +615,78 @@ func (g *curves) extent() (xlow, xhigh, ylow, yhigh float64) {
 			grow(p.High)
 		}
 	}
-	for _, r := range g.chart.Marks {
+	for _, r := range c.Marks {
 		grow(r.At)
 	}
 	xlow, xhigh = spanOf(xlow, xhigh)
-	if y := g.chart.Y; y.Low < y.High {
+	if y := c.Y; y.Low < y.High {
 		return xlow, xhigh, y.Low, y.High
 	}
-	ylow, yhigh = axisRange(ylow, yhigh, g.chart.Y.Log)
+	ylow, yhigh = axisRange(ylow, yhigh, c.Y.Log)
 	return xlow, xhigh, ylow, yhigh
 }
 
 // drawable reports whether the y axis can show v.
-func (g *curves) drawable(v float64) bool { return finite(v) && (!g.chart.Y.Log || v > 0) }
+func (c *chart) drawable(v float64) bool { return finite(v) && (!c.Y.Log || v > 0) }
 
-func (g *curves) draw(c *plot) {
-	for i, arm := range g.points {
-		if !g.chart.banded() {
+// curves draws the arms of a chart: bands first, then references, then single
+// seeds where there is no band, then means, so that no band covers a line.
+func (c *chart) curves(p *plot) {
+	for i, arm := range c.points {
+		if !c.banded() {
 			break
 		}
-		fill := faded(armColor(g.chart.slot(i)), 0x30)
-		g.runs(arm, func(q point) bool { return g.drawable(q.High) && finite(q.Low) }, func(run []point) {
+		fill := faded(armColor(c.slot(i)), 0x30)
+		runs(arm, func(q point) bool { return c.drawable(q.High) && finite(q.Low) }, func(run []point) {
 			outline := make([]vg.Point, 0, 2*len(run))
 			for _, q := range run {
-				outline = append(outline, vg.Point{X: c.tx(q.X), Y: c.ty(q.High)})
+				outline = append(outline, vg.Point{X: p.tx(q.X), Y: p.ty(q.High)})
 			}
 			for k := len(run) - 1; k >= 0; k-- {
 				low := run[k].Low
-				if !g.drawable(low) {
-					low = c.y.low // down to the floor of a log axis
+				if !c.drawable(low) {
+					low = p.y.low // down to the floor of a log axis
 				}
-				outline = append(outline, vg.Point{X: c.tx(run[k].X), Y: c.ty(low)})
+				outline = append(outline, vg.Point{X: p.tx(run[k].X), Y: p.ty(low)})
 			}
-			c.FillPolygon(fill, c.ClipPolygonXY(outline))
+			p.FillPolygon(fill, p.ClipPolygonXY(outline))
 		})
 	}
-	for _, r := range g.chart.Marks {
-		if g.drawable(r.At) && r.At >= c.y.low && r.At <= c.y.high {
-			c.StrokeLine2(referenceLine(c.th), c.Min.X, c.ty(r.At), c.Max.X, c.ty(r.At))
+	for _, r := range c.Marks {
+		if c.drawable(r.At) && r.At >= p.y.low && r.At <= p.y.high {
+			p.StrokeLine2(referenceLine(p.th), p.Min.X, p.ty(r.At), p.Max.X, p.ty(r.At))
 		}
 	}
-	for i, arm := range g.points {
-		style := meanLine(g.chart.slot(i))
+	for i, arm := range c.points {
+		style := meanLine(c.slot(i))
 		dot := func(q point) {
-			c.DrawGlyph(draw.GlyphStyle{Color: style.Color, Radius: 2, Shape: draw.CircleGlyph{}}, vg.Point{X: c.tx(q.X), Y: c.ty(q.Mean)})
+			p.DrawGlyph(draw.GlyphStyle{Color: style.Color, Radius: 2, Shape: draw.CircleGlyph{}}, vg.Point{X: p.tx(q.X), Y: p.ty(q.Mean)})
 		}
-		if g.chart.Kind == figure.Dots {
+		if c.Kind == figure.Dots {
 			for _, q := range arm {
 				dot(q)
 			}
 			continue
 		}
-		g.runs(arm, func(q point) bool { return g.drawable(q.Mean) }, func(run []point) {
+		runs(arm, func(q point) bool { return c.drawable(q.Mean) }, func(run []point) {
 			if len(run) == 1 { // a point alone makes no line
 				dot(run[0])
 				return
 			}
 			line := make([]vg.Point, len(run))
 			for k, q := range run {
-				line[k] = vg.Point{X: c.tx(q.X), Y: c.ty(q.Mean)}
+				line[k] = vg.Point{X: p.tx(q.X), Y: p.ty(q.Mean)}
 			}
-			c.StrokeLines(style, c.ClipLinesXY(line)...)
+			p.StrokeLines(style, p.ClipLinesXY(line)...)
 		})
-		if at := g.chart.lines[i].Marked; at > 0 && at >= c.x.low && at <= c.x.high {
-			c.DrawGlyph(draw.GlyphStyle{Color: style.Color, Radius: 4, Shape: draw.TriangleGlyph{}}, vg.Point{X: c.tx(at), Y: c.Min.Y + 4})
+		if at := c.lines[i].Marked; at > 0 && at >= p.x.low && at <= p.x.high {
+			p.DrawGlyph(draw.GlyphStyle{Color: style.Color, Radius: 4, Shape: draw.TriangleGlyph{}}, vg.Point{X: p.tx(at), Y: p.Min.Y + 4})
 		}
 	}
 }
 
 // runs calls visit for every longest stretch of points that satisfy ok.
-func (g *curves) runs(points []point, ok func(point) bool, visit func([]point)) {
+func runs(points []point, ok func(point) bool, visit func([]point)) {
 	from := -1
 	for i := 0; i <= len(points); i++ {
 		good := i < len(points) && ok(points[i])
@@ -782,8 +766,7 @@ func (b bars) dots(c *plot) {
 }
 
 func number(c *plot, v float64, x, y vg.Length) {
-	style := textStyle(tickSize, c.th.ink)
-	style.YAlign = draw.YCenter
+	style := textStyle(tickSize, c.th.ink, draw.XLeft, draw.YCenter)
 	text := figure.FormatNumber(v, 2)
 	if v == 0 {
 		text = "exactly 0"
@@ -960,8 +943,7 @@ func (b bars) extent() (low, high float64) {
 func (b bars) bars(c *plot) {
 	groups, n := len(b.Series), len(b.Labels)
 	height := (c.ty(1) - c.ty(0)) * 0.76 / vg.Length(max(groups, 1))
-	style := textStyle(tickSize, c.th.ink)
-	style.YAlign = draw.YCenter
+	style := textStyle(tickSize, c.th.ink, draw.XLeft, draw.YCenter)
 	floor := c.tx(0)
 	for k, g := range b.Series {
 		for i := range n {
@@ -1049,11 +1031,8 @@ func (h heat) draw(canvas draw.Canvas, th theme) {
 		instead(canvas, th, "no data")
 		return
 	}
-	names, figures := textStyle(tickSize, th.ink), textStyle(tickSize, th.ink)
-	names.YAlign = draw.YCenter
-	figures.XAlign, figures.YAlign = draw.XCenter, draw.YCenter
-	heads := figures
-	heads.Color = th.muted
+	names, figures := textStyle(tickSize, th.ink, draw.XLeft, draw.YCenter), textStyle(tickSize, th.ink, draw.XCenter, draw.YCenter)
+	heads := textStyle(tickSize, th.muted, draw.XCenter, draw.YCenter)
 	width := (canvas.Max.X - canvas.Min.X - heatNames) / vg.Length(len(h.Labels))
 	left := func(j int) vg.Length { return canvas.Min.X + heatNames + vg.Length(vg.Length(j)*width) }
 	headings, most := make([][]string, len(h.Labels)), 0
@@ -1114,19 +1093,15 @@ func (t timeline) describe() string {
 
 // versions are the first that is to be seen, and how many there are from there on.
 func (t timeline) versions() (first, n int) {
-	first = -1
-	end := 0
+	first, end := math.MaxInt, 0
 	for _, lane := range t.Lanes {
 		for _, s := range lane.Spans {
 			if s.From < t.X.High && s.To > t.X.Low && s.Version >= 0 {
-				if end = max(end, s.Version+1); first < 0 {
-					first = s.Version
-				}
-				first = min(first, s.Version)
+				first, end = min(first, s.Version), max(end, s.Version+1)
 			}
 		}
 	}
-	return first, end - max(first, 0)
+	return first, max(end-first, 0)
 }
 
 func (t timeline) draw(canvas draw.Canvas, th theme) {
@@ -1146,8 +1121,7 @@ func (t timeline) draw(canvas draw.Canvas, th theme) {
 		keys = append(keys, key{name: name, slot: v % timelineColors, block: true})
 	}
 	canvas.Max.Y -= drawKeys(canvas, keys, th) + 6
-	label := textStyle(tickSize, th.muted)
-	label.YAlign = draw.YCenter
+	label := textStyle(tickSize, th.muted, draw.XLeft, draw.YCenter)
 	var left vg.Length
 	for _, lane := range t.Lanes {
 		left = max(left, label.Width(lane.Name))
@@ -1168,8 +1142,7 @@ func (t timeline) draw(canvas draw.Canvas, th theme) {
 }
 
 func (t timeline) axis(c draw.Canvas, th theme, x func(float64) vg.Length, bottom vg.Length) {
-	style := textStyle(tickSize, th.muted)
-	style.XAlign = draw.XCenter
+	style := textStyle(tickSize, th.muted, draw.XCenter, draw.YTop)
 	for _, tick := range linearTicks(t.X.Low, t.X.High) {
 		if tick.label == "" || tick.value < t.X.Low || tick.value > t.X.High {
 			continue
