@@ -83,11 +83,10 @@ func (l *Lookup) Reproduce(id int64) Prompt {
 		tokens, _ = drawChain(rng, n)
 		if l.Notes > 0 && rng.Float64() < l.Notes {
 			tokens[len(tokens)-2] = equals
-			g, start, _ := parseLookup(tokens)
-			return tokens, []int32{digit(g.run(start))}
-		}
-		for _, i := range rng.Perm(n)[:l.Calls.draw(rng)] {
-			tokens[programTokens(i)+3] = hidden
+		} else {
+			for _, i := range rng.Perm(n)[:l.Calls.draw(rng)] {
+				tokens[programTokens(i)+3] = hidden
+			}
 		}
 		g, start, _ := parseLookup(tokens)
 		return tokens, []int32{digit(g.run(start))}

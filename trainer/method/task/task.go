@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sort"
 
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
@@ -135,7 +136,7 @@ const maxDraws = 1000
 // hash falls into the stream of the ID. draw writes the text of a prompt of
 // the given difficulty and its answer.
 func reproduce(id int64, name string, r Range, draw func(rng *rand.Rand, difficulty int) (tokens, answer []int32)) Prompt {
-	rng := rand.New(rand.NewPCG(uint64(id), hashString(name)))
+	rng := rand.New(rand.NewPCG(uint64(id), hashTokens([]rune(name))))
 	p := Prompt{ID: id, Difficulty: r.draw(rng)}
 	for range maxDraws {
 		p.Tokens, p.Answer = draw(rng, p.Difficulty)
@@ -165,20 +166,11 @@ const (
 	fnvPrime  uint64 = 1099511628211
 )
 
-// hashTokens is FNV-1a of ids: what a prompt is known by.
+// hashTokens is FNV-1a of ids: what a prompt is known by, and of a task's name what separates its random stream.
 func hashTokens(tokens []int32) uint64 {
 	h := fnvOffset
 	for _, id := range tokens {
 		h = (h ^ uint64(uint32(id))) * fnvPrime
-	}
-	return h
-}
-
-// hashString is FNV-1a. It separates the random streams of the tasks.
-func hashString(s string) uint64 {
-	h := fnvOffset
-	for i := range len(s) {
-		h = (h ^ uint64(s[i])) * fnvPrime
 	}
 	return h
 }
@@ -334,10 +326,7 @@ func (f *Filler) Demonstration(dst []int32, p Prompt, rng *rand.Rand) []int32 {
 	}
 	for n := 0; n < f.MaxFillers && rng.Float64() < f.Continue; n++ {
 		u := rng.Float64() * total
-		r := 0
-		for r < fillerSize-1 && u >= cumulative[r] {
-			r++
-		}
+		r := sort.Search(fillerSize-1, func(r int) bool { return cumulative[r] > u })
 		dst = append(dst, int32(sharedSize+r))
 	}
 	return append(dst, answerMark, digit(value), EOS)
