@@ -105,31 +105,15 @@ func (c Choice[T]) entry() method.Entry[T] {
 	return e
 }
 
+// table is the registry of the methods of that kind.
 func table[T any]() method.Table[T] {
-	var t any
-	switch any((*T)(nil)).(type) {
-	case *task.Task:
-		t = task.Table
-	case *schedule.Policy:
-		t = schedule.Systems
-	case *reward.Shaper:
-		t = reward.Registry
-	case *advantage.Estimator:
-		t = advantage.Registry
-	case *correction.Weighting:
-		t = correction.Weightings
-	case *correction.Masking:
-		t = correction.Masks
-	case *loss.Loss:
-		t = loss.Registry
-	case *loss.Term:
-		t = loss.TermRegistry
-	case *loss.KL:
-		t = loss.KLRegistry
-	case *guard.Guard:
-		t = guard.Registry
+	for _, t := range []any{task.Table, schedule.Systems, reward.Registry, advantage.Registry, correction.Weightings, correction.Masks,
+		loss.Registry, loss.TermRegistry, loss.KLRegistry, guard.Registry} {
+		if own, ok := t.(method.Table[T]); ok {
+			return own
+		}
 	}
-	return t.(method.Table[T])
+	panic("recipe: no registry of " + reflect.TypeFor[T]().String())
 }
 
 // read implements reader: a name, or a mapping with a name and parameters.
