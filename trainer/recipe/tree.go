@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -37,8 +38,9 @@ func readTreeOf(what, source string, text []byte) (*document, error) {
 	if len(text) > maxText {
 		return fail(0, "too long for a %s: the limit is %d bytes", what, maxText)
 	}
-	if !utf8.Valid(text) {
-		return fail(lineOfInvalid(text), "not UTF-8 text")
+	lines := bytes.Split(text, []byte("\n"))
+	if i := slices.IndexFunc(lines, func(line []byte) bool { return !utf8.Valid(line) }); i >= 0 {
+		return fail(1+i, "not UTF-8 text")
 	}
 	if i := bytes.IndexFunc(text, forbidden); i >= 0 {
 		r, _ := utf8.DecodeRune(text[i:])
@@ -53,12 +55,12 @@ func readTreeOf(what, source string, text []byte) (*document, error) {
 	case err == io.EOF:
 		return fail(0, "the %s is empty; `simulate methods` lists what it can name, and the shipped recipes are examples", what)
 	case err != nil:
-		line, problem := syntaxProblem(err, text)
+		line, problem := syntaxProblem(err, lines)
 		return fail(line, "%s", problem)
 	}
 	if err := loader.Load(&second); err != io.EOF {
 		if err != nil {
-			line, problem := syntaxProblem(err, text)
+			line, problem := syntaxProblem(err, lines)
 			return fail(line, "%s", problem)
 		}
 		return fail(second.Line, "a second YAML document: a %s is one; remove the line with ---", what)
@@ -69,31 +71,17 @@ func readTreeOf(what, source string, text []byte) (*document, error) {
 	return &document{source: source, root: top.Content[0], sets: map[*yaml.Node]string{}}, nil
 }
 
-// lineOfInvalid is the line of the first byte that is not UTF-8.
-func lineOfInvalid(text []byte) int {
-	valid := 0
-	for valid < len(text) {
-		r, size := utf8.DecodeRune(text[valid:])
-		if r == utf8.RuneError && size == 1 {
-			break
-		}
-		valid += size
-	}
-	return 1 + bytes.Count(text[:valid], []byte("\n"))
-}
-
 // forbidden reports whether YAML takes no such character, not even in quotes.
 func forbidden(r rune) bool {
 	return unicode.IsControl(r) && r != '\t' && r != '\n' && r != '\r' && r != '\u0085'
 }
 
 // syntaxProblem turns an error of the YAML library into a line and a sentence.
-func syntaxProblem(err error, text []byte) (line int, problem string) {
+func syntaxProblem(err error, lines [][]byte) (line int, problem string) {
 	var load *yaml.LoadError
 	if !errors.As(err, &load) {
 		return 0, "not YAML: " + strings.ReplaceAll(err.Error(), "\n", " ")
 	}
-	lines := bytes.Split(text, []byte("\n"))
 	if at := load.Mark.Line; 0 < at && at <= len(lines) && indentedByTab(lines[at-1]) {
 		return at, "not YAML: a tab indents this line, and YAML takes spaces only"
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -108,13 +109,11 @@ func (r Recipe) faults() Faults {
 	return c.faults
 }
 
+var folderName = regexp.MustCompile(`^(\w[\w.-]*)?$`)
+
 func (c *checker) name(name string) {
 	c.that(name != "", "name", "missing: give the run a name")
-	ok := len(name) <= maxName && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "-")
-	for _, b := range []byte(name) {
-		ok = ok && (b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || strings.IndexByte("._-", b) >= 0)
-	}
-	c.that(ok, "name", "%q does not name a folder: use up to %d letters, digits and . _ -, a letter or digit first", name, maxName)
+	c.that(len(name) <= maxName && folderName.MatchString(name), "name", "%q does not name a folder: use up to %d letters, digits and . _ -, a letter or digit first", name, maxName)
 }
 
 // choice asks a method about its parameters.
