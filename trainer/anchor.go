@@ -205,11 +205,17 @@ func (a *average) run(s *Session) error {
 
 func (a *average) follow(p *model.Params) {
 	a.count++
-	weight := 1 - elementary.Pow(a.decay, float64(a.count))
-	mean := a.mean.Trained()
 	for i, x := range p.Trained() {
 		a.sum[i] = float64(a.decay*a.sum[i]) + float64((1-a.decay)*float64(x))
-		mean[i] = float32(a.sum[i] / weight)
+	}
+	a.divide()
+}
+
+// divide makes the mean of the sum.
+func (a *average) divide() {
+	weight := 1 - elementary.Pow(a.decay, float64(a.count))
+	for i, m := range a.sum {
+		a.mean.Trained()[i] = float32(m / weight)
 	}
 	a.mean.Merge()
 }
@@ -217,15 +223,9 @@ func (a *average) follow(p *model.Params) {
 func (a *average) AppendState(dst []byte) []byte { return method.AppendState(dst, a.count, a.sum) }
 
 func (a *average) SetState(state []byte) error {
-	if err := method.ReadState(state, &a.count, a.sum); err != nil {
-		return err
-	}
-	weight := 1 - elementary.Pow(a.decay, float64(a.count))
-	for i, m := range a.sum {
-		a.mean.Trained()[i] = float32(m / weight)
-	}
-	a.mean.Merge()
-	return nil
+	err := method.ReadState(state, &a.count, a.sum)
+	a.divide()
+	return err
 }
 
 func (s *Session) followAverage() error {
