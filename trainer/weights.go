@@ -12,27 +12,27 @@ import (
 
 // Prepare loads the first weights of a resolved recipe, scaled as it says.
 func Prepare(r recipe.Recipe) (recipe.Recipe, *model.Params, error) {
+	var p *model.Params
 	if r.Checkpoint == "" {
 		r = r.Resolved()
 		if err := r.Validate(); err != nil {
 			return r, nil, err
 		}
-		p := model.New(r.Model)
+		p = model.New(r.Model)
 		p.Init(r.Seed)
-		scaleInvariant(p, r.InvariantScale)
-		addLoRA(r, p)
-		return r, p, nil
+	} else {
+		c, err := model.Open(r.Checkpoint)
+		if err != nil {
+			return r, nil, err
+		}
+		p = c.Params
+		if r, err = r.ResolvedFor(p.Config); err != nil {
+			return r, nil, err
+		}
 	}
-	c, err := model.Open(r.Checkpoint)
-	if err != nil {
-		return r, nil, err
-	}
-	if r, err = r.ResolvedFor(c.Params.Config); err != nil {
-		return r, nil, err
-	}
-	scaleInvariant(c.Params, r.InvariantScale)
-	addLoRA(r, c.Params)
-	return r, c.Params, nil
+	scaleInvariant(p, r.InvariantScale)
+	addLoRA(r, p)
+	return r, p, nil
 }
 
 // addLoRA puts the adapters of a recipe next to the first weights.
