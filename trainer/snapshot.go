@@ -102,11 +102,14 @@ func (s *Session) Restore(meta Snapshot, tensor func(name string, dst []float32)
 func (s *Session) spread(workers int) error {
 	meta, tensors, memories := s.Snapshot()
 	p, o := s.learner.Params(), s.options
-	for i, t := range tensors {
-		if t.Name == thetaTensor {
-			tensors[i].Data = slices.Clone(t.Data)
-		}
+	kept, remembered := map[string][]float32{}, map[string][]byte{}
+	for _, t := range tensors {
+		kept[t.Name] = t.Data
 	}
+	for _, m := range memories {
+		remembered[m.Name] = m.Data
+	}
+	kept[thetaTensor] = slices.Clone(kept[thetaTensor])
 	s.Close()
 	p.CopyFrom(s.initial)
 	o.Workers = workers
@@ -114,20 +117,12 @@ func (s *Session) spread(workers int) error {
 		return err
 	}
 	tensor := func(name string, dst []float32) error {
-		i := slices.IndexFunc(tensors, func(t Tensor) bool { return t.Name == name })
-		if i < 0 || copy(dst, tensors[i].Data) < len(dst) {
+		if copy(dst, kept[name]) < len(dst) {
 			return errors.New("tensor " + name + " was not kept")
 		}
 		return nil
 	}
-	memory := func(name string) ([]byte, error) {
-		i := slices.IndexFunc(memories, func(m Memory) bool { return m.Name == name })
-		if i < 0 {
-			return nil, errors.New("its state was not kept")
-		}
-		return memories[i].Data, nil
-	}
-	return s.Restore(meta, tensor, memory)
+	return s.Restore(meta, tensor, func(name string) ([]byte, error) { return remembered[name], nil })
 }
 
 // memory is what one part of a session remembers from step to step in addition to
