@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"driftlab/engine/learner"
 	"driftlab/engine/rollout"
@@ -53,11 +54,9 @@ func Pretrain(ctx context.Context, r recipe.Recipe, o Options) (*PretrainResult,
 // teacher answers right.
 func WarmStart(ctx context.Context, r recipe.Recipe, o Options) (*PretrainResult, error) {
 	t := r.Task.New()
-	draw := func(b *batch.Batch, n int, rng *rand.Rand) { // noisy worked responses to fresh prompts; what a tool wrote in them is read and not learned
-		demonstrations(b, t, n, func(dst []int32) (task.Prompt, []int32) {
-			p := task.Draw(t, rng)
-			return p, t.Demonstration(dst, p, rng)
-		})
+	next := func(dst []int32, rng *rand.Rand) (task.Prompt, []int32) { // noisy worked responses to fresh prompts
+		p := task.Draw(t, rng)
+		return p, t.Demonstration(dst, p, rng)
 	}
 	var p *model.Params
 	if err := r.Model.Fits(5*4, "the weights, a gradient, two moments of AdamW and a copy in the learner"); err != nil {
@@ -84,7 +83,10 @@ func WarmStart(ctx context.Context, r recipe.Recipe, o Options) (*PretrainResult
 		if err != nil {
 			return nil, err
 		}
-		p, draw = weights, right.draw
+		p, next = weights, func(dst []int32, rng *rand.Rand) (task.Prompt, []int32) {
+			one := right[rng.IntN(len(right))]
+			return one.prompt, append(dst, one.response...)
+		}
 	}
 	settings := engines.LearnerSettings(r.Learner, r.Pretrain.Optimizer)
 	settings.Balance = r.Pretrain.Balance
@@ -98,7 +100,7 @@ func WarmStart(ctx context.Context, r recipe.Recipe, o Options) (*PretrainResult
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		draw(&b, r.Pretrain.Batch, stream.New(r.Seed, stream.Demonstrations, step))
+		demonstrations(&b, t, r.Pretrain.Batch, next, stream.New(r.Seed, stream.Demonstrations, step))
 		report, err := l.Gradient(&b.Now, &b.Sampled, objective, learner.StepOptions{Policy: learner.Policy{Temperature: 1}})
 		if err == nil && !report.Skipped {
 			l.Update(r.Pretrain.Optimizer.Rate(step, r.Pretrain.Steps))
@@ -117,36 +119,34 @@ func WarmStart(ctx context.Context, r recipe.Recipe, o Options) (*PretrainResult
 	return result, nil
 }
 
-func demonstrations(b *batch.Batch, t task.Task, n int, next func(dst []int32) (task.Prompt, []int32)) {
+// demonstrations fills a batch with n responses; what a tool wrote in them is read and not learned.
+func demonstrations(b *batch.Batch, t task.Task, n int, next func(dst []int32, rng *rand.Rand) (task.Prompt, []int32), rng *rand.Rand) {
 	b.Offsets = append(b.Offsets[:0], 0)
 	b.Prompt, b.Token, b.Mask = b.Prompt[:0], b.Token[:0], b.Mask[:0]
 	for range n {
 		var p task.Prompt
 		from := len(b.Token)
-		p, b.Token = next(b.Token)
+		p, b.Token = next(b.Token, rng)
 		b.Prompt = append(b.Prompt, p.Tokens)
 		b.Mask = task.Generated(b.Mask, t, p.Tokens, b.Token[from:])
 		b.Offsets = append(b.Offsets, len(b.Token))
 	}
 }
 
-// answers are right responses of a model, with their prompts: the data for fine-tuning
-// by rejection sampling.
-type answers struct {
-	task      task.Task
-	prompts   []task.Prompt
-	responses [][]int32
+// answer is a right response of a model, with its prompt: data for fine-tuning by rejection sampling.
+type answer struct {
+	prompt   task.Prompt
+	response []int32
 }
 
 // reject samples a checkpoint on the training prompts of its task and keeps what is
 // right, in the task's template.
-func reject(ctx context.Context, r recipe.Recipe, p *model.Params, t task.Task, o Options) (*answers, error) {
+func reject(ctx context.Context, r recipe.Recipe, p *model.Params, t task.Task, o Options) (right []answer, err error) {
 	want := *r.Pretrain.Rejection
 	engine := rollout.New(p.Config, r.Learner.Numerics, evaluationSlots, o.workers())
 	defer engine.Close()
 	engine.Publish(p, 0)
 	rng := stream.New(r.Seed, stream.Rejection, 0)
-	a := &answers{task: t}
 	var b batch.Batch
 	var requests []rollout.Request
 	var prompts []task.Prompt
@@ -166,29 +166,19 @@ func reject(ctx context.Context, r recipe.Recipe, p *model.Params, t task.Task, 
 		engine.Generate(&b.Sampled, requests, sampling)
 		for k, q := range prompts {
 			from, to := b.Span(k)
-			if response := b.Token[from:to]; t.Verify(q, response).Correct {
-				a.add(q, response)
+			response := b.Token[from:to]
+			if !t.Verify(q, response).Correct {
+				continue
 			}
+			own := slices.Clone(response)
+			if f, ok := t.(task.Templater); ok {
+				own = f.Template(nil, response)
+			}
+			right = append(right, answer{q, own})
 		}
 	}
-	if len(a.responses) == 0 {
+	if len(right) == 0 {
 		return nil, fmt.Errorf("pretrain.rejection: %s solves none of %d prompts in %d attempts each: ask for more of either, or take another checkpoint", cmp.Or(want.From, r.Checkpoint), want.Prompts, want.Samples)
 	}
-	return a, nil
-}
-
-func (a *answers) add(p task.Prompt, response []int32) {
-	own := append([]int32{}, response...)
-	if f, ok := a.task.(task.Templater); ok {
-		own = f.Template(nil, response)
-	}
-	a.prompts, a.responses = append(a.prompts, p), append(a.responses, own)
-}
-
-// draw fills a batch with n of them.
-func (a *answers) draw(b *batch.Batch, n int, rng *rand.Rand) {
-	demonstrations(b, a.task, n, func(dst []int32) (task.Prompt, []int32) {
-		i := rng.IntN(len(a.responses))
-		return a.prompts[i], append(dst, a.responses[i]...)
-	})
+	return right, nil
 }

@@ -20,16 +20,16 @@ func TestRejectionFineTuning(t *testing.T) {
 	first, p := prepared(t, r)
 	k := r.Task.New()
 	right, err := reject(context.Background(), first, p, k, Options{})
-	if err != nil || len(right.responses) == 0 || len(right.responses) > 24 {
-		t.Fatalf("%d answers, %v", len(right.responses), err)
+	if err != nil || len(right) == 0 || len(right) > 24 {
+		t.Fatalf("%d answers, %v", len(right), err)
 	}
-	for i, response := range right.responses {
-		if v := k.Verify(right.prompts[i], response); !v.Correct || response[0] != task.NewTagged().Template(nil, nil)[0] {
-			t.Errorf("kept %s: %v", task.Text(k.Vocab(), response), v)
+	for _, one := range right {
+		if v := k.Verify(one.prompt, one.response); !v.Correct || one.response[0] != task.NewTagged().Template(nil, nil)[0] {
+			t.Errorf("kept %s: %v", task.Text(k.Vocab(), one.response), v)
 		}
 	}
 	again, err := reject(context.Background(), first, p, k, Options{Workers: 2})
-	if err != nil || !slices.EqualFunc(again.responses, right.responses, slices.Equal[[]int32]) {
+	if err != nil || !slices.EqualFunc(again, right, func(a, b answer) bool { return slices.Equal(a.response, b.response) }) {
 		t.Errorf("another time it keeps others: %v", err)
 	}
 	made, err := WarmStart(context.Background(), r.Resolved(), Options{})
