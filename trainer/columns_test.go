@@ -81,7 +81,7 @@ func TestGreedyReward(t *testing.T) {
 		without.learner.Params().CopyFrom(s.learner.Params())
 		without.versions.ring[0].CopyFrom(s.learner.Params())
 		for _, s := range []*Session{s, without} {
-			runTo(t, s, step, map[bool]string{true: "advantage.greedy", false: "reward"}[s.columns.greedy])
+			runTo(t, s, step, map[bool]string{true: "advantage.greedy", false: "reward"}[s.recipe.Needs(batch.GreedyReward)])
 		}
 		if !slices.Equal(s.batch.Reward, without.batch.Reward) {
 			t.Error("greedy responses change the rewards of sampled ones")

@@ -5,6 +5,7 @@ import (
 
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
+	"driftlab/trainer/method/advantage"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/masked"
 )
@@ -44,7 +45,8 @@ const (
 
 // newCritic makes the critic of a session, if its estimator reads values.
 func newCritic(s *Session) (stage, error) {
-	if !s.columns.value {
+	turns, byTurn := s.recipe.Advantage.Params.(*advantage.TurnLevel)
+	if !s.recipe.Needs(batch.Value) && !(byTurn && turns.Baseline == "value") {
 		return nil, nil
 	}
 	if s.recipe.Critic.Trained() {

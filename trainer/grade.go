@@ -110,7 +110,7 @@ func (s *Session) reward() error {
 		return err
 	}
 	s.metrics = s.acted(s.metrics, b)
-	if b.TokenReward == nil && s.columns.tokenReward {
+	if b.TokenReward == nil && (s.recipe.KL.Name != "none" || s.recipe.Needs(batch.TokenReward)) {
 		s.tokenReward = batch.Zeroed(s.tokenReward, b.Tokens())
 		for i, r := range b.Reward {
 			s.tokenReward[b.Offsets[i+1]-1] = r

@@ -38,7 +38,7 @@ func (s *Session) learn() error {
 func (s *Session) update(step, number int, mini *batch.Batch) error {
 	r := &s.recipe
 	s.minimised.Batch, s.dense.Batch = mini, mini
-	o := learner.StepOptions{Policy: s.policy, Earlier: &mini.Old, Distributions: s.columns.dist, Entropy: s.columns.entropy, Router: s.columns.router}
+	o := learner.StepOptions{Policy: s.policy, Earlier: &mini.Old, Distributions: r.Needs(batch.Dist), Entropy: r.Needs(batch.Entropy), Router: r.Needs(batch.RouterNow)}
 	if s.dense.Loss != nil {
 		o.Dense = &s.dense
 	}

@@ -16,7 +16,7 @@ import (
 // what follows from their pass.
 func (s *Session) score() error {
 	o := s.scoring()
-	o.Distributions, o.SumSquares, o.Router = true, true, s.columns.router
+	o.Distributions, o.SumSquares, o.Router = true, true, s.recipe.Needs(batch.RouterNow)
 	if s.predictor != nil {
 		o.Predictor = s.predictor.RoutePredictor
 	}
@@ -27,7 +27,7 @@ func (s *Session) score() error {
 	score := s.learner.Score
 	// With one minibatch this is the forward pass of the first gradient too, unless
 	// another pass of the learner comes between.
-	if r := &s.recipe; r.Learner.Minibatches == 1 && o.Policy == s.policy && s.perturbed == nil && !s.columns.scoreNorm && !r.Routing.Released {
+	if r := &s.recipe; r.Learner.Minibatches == 1 && o.Policy == s.policy && s.perturbed == nil && !r.Needs(batch.ScoreNorm) && !r.Routing.Released {
 		score = s.learner.ScoreAhead
 	}
 	score(&s.batch.Old, &s.batch.Sampled, o)
@@ -63,7 +63,7 @@ type reference struct{ *learner.Scorer }
 
 func (f *reference) run(s *Session) error {
 	o := s.scoring()
-	o.Distributions, o.WithoutRoutes = s.columns.distRef, true
+	o.Distributions, o.WithoutRoutes = s.recipe.Needs(batch.DistRef), true
 	if s.recipe.Routing.Replay == recipe.ReplayKeep {
 		o.Replay = learner.ReplayNone
 	}

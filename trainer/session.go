@@ -23,7 +23,6 @@ import (
 type Session struct {
 	recipe  recipe.Recipe
 	options Options
-	columns columns
 	stages  []namedStage // in the order in which they run
 	*grader
 
@@ -91,7 +90,7 @@ func (s *Session) open(r recipe.Recipe, p *model.Params, o Options) error {
 	settings.Recompute = o.Recompute
 	settings.FrozenRouter = r.Routing.Router == recipe.RouterFrozen
 	*s = Session{
-		recipe: r, options: o, columns: columnsOf(r), grader: newGrader(r),
+		recipe: r, options: o, grader: newGrader(r),
 		estimator: r.Advantage.New(), correct: r.Correction.Pipeline(), policy: engines.Policy(r),
 		learner: learner.New(p, settings, o.Workers), initial: p.Clone(),
 	}

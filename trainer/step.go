@@ -28,17 +28,17 @@ var stages = []struct {
 	// prompt_sampler.go: pass rates of the prompts are remembered (reads Correct).
 	{"rollout.pool.focus", "", newPromptSampler},
 	// grade.go: the baseline of ReMax, one greedy response per prompt (reads Group).
-	{"advantage.greedy", "GreedyReward", where(func(s *Session) bool { return s.columns.greedy },
+	{"advantage.greedy", "GreedyReward", where(reads(batch.GreedyReward),
 		func(s *Session) stage { return &greedy{grader: newGrader(s.recipe)} })},
 	// score.go, critic.go, teacher.go, anchor.go: policies that are fixed for the step
 	// score the tokens (all read Sampled; behaviour and teacher read Old too).
 	{"learner", "Old", always((*Session).score)},
 	{"advantage.critic", "Value", newCritic},
-	{"kl.reference", "Ref", where(func(s *Session) bool { return s.columns.reference },
+	{"kl.reference", "Ref", where(func(s *Session) bool { return s.recipe.KL.Name != "none" || s.recipe.Needs(batch.LogpRef) },
 		func(s *Session) stage { return &reference{s.scorerOf(s.initial)} })},
 	{"teacher", "Teacher Guided", newTeacher},
 	{"behaviour", "Behaviour", newBehaviour},
-	{"advantage.score_norm", "ScoreNorm", where(func(s *Session) bool { return s.columns.scoreNorm }, runs((*Session).scoreNorms))},
+	{"advantage.score_norm", "ScoreNorm", where(reads(batch.ScoreNorm), runs((*Session).scoreNorms))},
 	// score.go: one of them becomes the old policy of the loss (reads Old, Behaviour or LogpRoll).
 	{"anchor", "Anchor", newAnchor},
 	// advantage.go: a KL penalty is taken from the reward (reads Old and Ref).
@@ -108,6 +108,11 @@ func where(asked func(*Session) bool, of func(*Session) stage) func(*Session) (s
 		}
 		return of(s), nil
 	}
+}
+
+// reads says whether a method of the recipe reads the column.
+func reads(column batch.Column) func(*Session) bool {
+	return func(s *Session) bool { return s.recipe.Needs(column) }
 }
 
 func runs(run stageFunc) func(*Session) stage { return func(*Session) stage { return run } }

@@ -54,7 +54,7 @@ func (t *teacher) read(s *Session, dst *batch.Scored, in *batch.Sampled) error {
 	other := s.recipe.Distillation != nil && s.recipe.Distillation.Stop == recipe.StopOther
 	t.Score(dst, in, learner.ScoreOptions{
 		Policy:        learner.Policy{Temperature: s.policy.Temperature, Support: s.policy.Support},
-		Distributions: s.columns.distTeacher || other, WithoutRoutes: true})
+		Distributions: s.recipe.Needs(batch.DistTeacher) || other, WithoutRoutes: true})
 	if other {
 		exchangeStops(dst, in)
 	}
@@ -113,7 +113,7 @@ func (t *teacher) choose(s *Session) {
 func (t *teacher) ask(s *Session) error {
 	b, o := &s.batch, s.recipe.Distillation
 	t.whole.Logp = append(t.whole.Logp[:0], b.Old.Logp...)
-	if s.columns.distTeacher {
+	if s.recipe.Needs(batch.DistTeacher) {
 		t.whole.Dist = append(t.whole.Dist[:0], b.Old.Dist...)
 	}
 	t.guided = batch.Zeroed(t.guided, b.Tokens())
@@ -127,7 +127,7 @@ func (t *teacher) ask(s *Session) error {
 		at, end := t.part.Span(k)
 		from, _ := b.Span(i)
 		copy(t.whole.Logp[from:], t.said.Logp[at:end])
-		if s.columns.distTeacher {
+		if s.recipe.Needs(batch.DistTeacher) {
 			copy(t.whole.Dist[from*b.Vocab:], t.said.Dist[at*b.Vocab:end*b.Vocab])
 		}
 		generated := 0
