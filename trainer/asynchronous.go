@@ -41,7 +41,7 @@ func (a *asynchronous) run(s *Session) (err error) {
 	a.figures(s)
 	s.observePool(s.batch.Step, s.recipe.Rollout.Prompts)
 	if s.recipe.Rollout.DynamicSampling != nil {
-		s.log("rollout/refused_groups", float64(a.Last().Refused))
+		s.log("rollout/refused_groups", float64(a.Last.Refused))
 	}
 	return a.fleet.Check(&s.batch)
 }
@@ -51,7 +51,7 @@ func (a *asynchronous) Close() { a.fleet.Close() }
 // figures logs what the clock says of the run so far: all of it counts, the
 // filling of the pipeline too. The step's training is to come, and its end is known.
 func (a *asynchronous) figures(s *Session) {
-	n, use := a.Core().Counts(), a.Core().Use()
+	n, use := a.Core.Counts(), a.Core.Use()
 	s.log("clock/ticks", float64(use.End))
 	s.log("clock/tokens_per_s", 1e6*float64(n.TrainedTokens)/float64(use.End))
 	s.log("clock/idle_trainer", use.IdleTrainer)
@@ -65,7 +65,7 @@ func (a *asynchronous) figures(s *Session) {
 	if n.Calls > 0 {
 		config := a.Config()
 		s.log("clock/tool_calls", float64(n.Calls))
-		s.log("clock/tool_wait", float64(n.WaitedTicks)/(float64(config.Workers)*float64(config.Slots)*float64(max(a.Core().Now(), 1))))
+		s.log("clock/tool_wait", float64(n.WaitedTicks)/(float64(config.Workers)*float64(config.Slots)*float64(max(a.Core.Now(), 1))))
 	}
 	if sampled := a.MeanLength(); sampled > 0 {
 		s.log("clock/trained_length_ratio", float64(n.TrainedTokens)/float64(n.Responses)/sampled)
@@ -76,7 +76,7 @@ func (a *asynchronous) figures(s *Session) {
 // draw that was likely counts less.
 func (s *Session) weighReplays() error {
 	a, b := stageOf[*asynchronous](s), &s.batch
-	last := a.Last()
+	last := a.Last
 	for i, w := range last.Weights {
 		from, to := b.Span(i)
 		for n := from; n < to; n++ {
@@ -85,7 +85,7 @@ func (s *Session) weighReplays() error {
 	}
 	first := b.Len() - last.Replayed*s.recipe.Rollout.Group
 	s.metrics = metrics.Replayed(s.metrics, b, first, last.Weights)
-	mean, most := a.Core().Reuse()
+	mean, most := a.Core.Reuse()
 	s.log("replay/reuse_mean", mean)
 	s.log("replay/reuse_max", float64(most))
 	return nil

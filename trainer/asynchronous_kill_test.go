@@ -59,7 +59,7 @@ func TestKillAtEveryEvent(t *testing.T) {
 						kill()
 					}
 					at := stageOf[*asynchronous](killed)
-					if c := at.Core().Next(); c.Kind == schedule.Train && c.Update {
+					if c := at.Core.Next(); c.Kind == schedule.Train && c.Update {
 						break
 					}
 					if _, err := at.Advance(&killed.batch.Sampled, killed.Params(), killed.learner.Updates()); err != nil {

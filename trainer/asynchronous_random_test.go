@@ -119,7 +119,7 @@ func TestAnyCluster(t *testing.T) {
 							mixed++
 						}
 					}
-					core := stageOf[*asynchronous](s).Core()
+					core := stageOf[*asynchronous](s).Core
 					n := core.Counts()
 					samples += b.Len() / s.recipe.Rollout.Group
 					if n.TrainedTokens != of || n.Trained != samples {

@@ -37,7 +37,7 @@ func TestDynamicSampling(t *testing.T) {
 					seen[key] = true
 				}
 			})
-			n := stageOf[*asynchronous](s).Core().Counts()
+			n := stageOf[*asynchronous](s).Core.Counts()
 			if refused == 0 || float64(n.Dropped) < refused || n.Trained != 24 {
 				t.Errorf("%v groups were refused, %d dropped, %d trained", refused, n.Dropped, n.Trained)
 			}
@@ -100,7 +100,7 @@ func TestReplayedBatch(t *testing.T) {
 		replays := 0
 		steps(t, s, 6, func(step int) {
 			b := &s.batch
-			last := stageOf[*asynchronous](s).Last()
+			last := stageOf[*asynchronous](s).Last
 			if want := map[bool]int{true: 0, false: 3}[step == 0]; last.Replayed != want || b.Len() != 4*(4+want) {
 				t.Fatalf("%s, step %d: %d replays in %d responses", name, step, last.Replayed, b.Len())
 			}

@@ -17,7 +17,7 @@ func clockOf(s *trainer.Session, r recipe.Recipe) *record.Clock {
 	if c == nil {
 		return nil
 	}
-	core, config := c.Core(), c.Config()
+	core, config := c.Core, c.Config()
 	clock := &record.Clock{System: r.Schedule.Name, Workers: config.Workers, Slots: config.Slots,
 		Lags: core.Counts().Lags, TokenLags: core.Counts().TokenLags, To: core.Now(), Spans: Spans(core.Log(), config.Slots)}
 	// Where it was shortened, it is whole from the begin of a training on.

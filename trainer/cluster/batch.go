@@ -25,7 +25,7 @@ func (c *Cluster) grade(command schedule.Command) (o schedule.Outcome, err error
 			c.parts = append(c.parts, r.Sampled)
 		}
 		column.Join(all, c.parts)
-		worth, useless, err := c.judge(all, c.book.prompt(s.origin))
+		worth, useless, err := c.judge(all, c.prompt(s.origin))
 		if err != nil {
 			return o, err
 		}
@@ -54,7 +54,7 @@ func (c *Cluster) kept(s *sample) []response {
 // trained again follow, as they were drawn.
 func (c *Cluster) join(dst *column.Sampled, train schedule.Command) ([]task.Prompt, error) {
 	c.parts, c.rows = c.parts[:0], c.rows[:0]
-	c.last, c.refused = Update{Refused: c.refused, Replayed: len(train.Replayed)}, 0
+	c.Last, c.refused = Update{Refused: c.refused, Replayed: len(train.Replayed)}, 0
 	slices.Sort(c.streamed)
 	for k, n := range slices.Concat(c.streamed, train.Replayed) {
 		s, again := c.samples[n], k-len(c.streamed)
@@ -66,16 +66,16 @@ func (c *Cluster) join(dst *column.Sampled, train schedule.Command) ([]task.Prom
 		if again >= 0 {
 			weight = float64(train.Weights[again]) / schedule.WeightUnit
 		}
-		p := c.book.prompt(s.origin)
+		p := c.prompt(s.origin)
 		for _, r := range c.kept(s) {
 			c.parts, c.rows = append(c.parts, r.Sampled), append(c.rows, p)
-			if c.last.Replayed > 0 {
-				c.last.Weights = append(c.last.Weights, weight)
+			if c.Last.Replayed > 0 {
+				c.Last.Weights = append(c.Last.Weights, weight)
 			}
 		}
 	}
 	for _, n := range c.streamed {
-		if !c.core.Keeps(n) {
+		if !c.Core.Keeps(n) {
 			delete(c.samples, n)
 		}
 	}

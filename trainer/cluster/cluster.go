@@ -9,19 +9,28 @@ import (
 	"driftlab/model"
 	"driftlab/trainer/engines"
 	"driftlab/trainer/method/schedule"
+	"driftlab/trainer/method/stream"
 	"driftlab/trainer/method/task"
 	"driftlab/trainer/recipe"
 )
 
 // Cluster is rollout engines that a schedule's core commands.
 type Cluster struct {
+	// Core is the scheduler, for its figures and its timeline.
+	Core *schedule.Core
+	// Last is what the last update's batch is made of.
+	Last Update
+
 	recipe   recipe.Recipe
-	core     *schedule.Core
 	batch    int // samples of an update
 	width    int // responses started per sample
 	sampling rollout.Sampling
 	tool     rollout.Tool
-	book     book
+
+	// The prompts of all samples, those of a step as a synchronous run has them.
+	source *engines.Prompts
+	step   int // whose prompts are open
+	open   []task.Prompt
 
 	workers  []*rollout.Engine
 	versions versions
@@ -33,8 +42,6 @@ type Cluster struct {
 
 	ended, endedTokens int // responses, ever
 	refused            int // samples since the last update
-
-	last Update
 
 	parts []*column.Sampled
 	rows  []task.Prompt
@@ -97,8 +104,8 @@ func New(r recipe.Recipe, prompts *engines.Prompts, beside *rollout.Engine, firs
 		return nil, err
 	}
 	c := &Cluster{
-		recipe: r, core: core, batch: config.Batch, width: config.Group + policy.Traits().Extra, sampling: engines.Sampling(r), tool: engines.Tool(prompts.Task),
-		book:     book{from: prompts, seed: r.Seed, batch: config.Batch, step: -1},
+		recipe: r, Core: core, batch: config.Batch, width: config.Group + policy.Traits().Extra, sampling: engines.Sampling(r), tool: engines.Tool(prompts.Task),
+		source: prompts, step: -1,
 		versions: versions{config: r.Model, numerics: r.Rollout.Numerics, sync: engines.NewSync(r.Rollout)},
 		served:   make([]int, config.Workers), judge: judge,
 		partial: map[int]*rollout.Partial{}, samples: map[int]*sample{},
@@ -113,9 +120,6 @@ func New(r recipe.Recipe, prompts *engines.Prompts, beside *rollout.Engine, firs
 	}
 	return c, nil
 }
-
-// Core is the scheduler, for its figures and its timeline.
-func (c *Cluster) Core() *schedule.Core { return c.core }
 
 // Config is the cluster as the scheduler has it.
 func (c *Cluster) Config() schedule.Config { return c.recipe.Clock() }
@@ -147,7 +151,7 @@ func (c *Cluster) Next(dst *column.Sampled, p *model.Params, updates int) ([]tas
 // Advance executes one command. It returns what Next does if that was the last
 // before an update, and no prompts else.
 func (c *Cluster) Advance(dst *column.Sampled, p *model.Params, updates int) ([]task.Prompt, error) {
-	command := c.core.Next()
+	command := c.Core.Next()
 	var outcome schedule.Outcome
 	var err error
 	switch command.Kind {
@@ -171,17 +175,14 @@ func (c *Cluster) Advance(dst *column.Sampled, p *model.Params, updates int) ([]
 		return nil, fmt.Errorf("schedule %s: nothing that is under way will ever end; give it more workers, or looser bounds", c.recipe.Schedule.Name)
 	}
 	if err == nil {
-		err = c.core.Done(outcome)
+		err = c.Core.Done(outcome)
 	}
 	if err != nil || command.Kind != schedule.Train || !command.Update {
 		return nil, err
 	}
-	c.core.Forget(remembered)
+	c.Core.Forget(remembered)
 	return c.join(dst, command)
 }
-
-// Last is what the last update's batch is made of.
-func (c *Cluster) Last() Update { return c.last }
 
 // start brings requests into a worker, and returns the lengths of their prompts.
 func (c *Cluster) start(command schedule.Command) (prompts []int, err error) {
@@ -191,14 +192,14 @@ func (c *Cluster) start(command schedule.Command) (prompts []int, err error) {
 		if c.samples[n] == nil {
 			c.samples[n] = &sample{origin: command.Origins[i]}
 		}
-		p := c.book.prompt(command.Origins[i])
+		p := c.prompt(command.Origins[i])
 		prompts = append(prompts, len(p.Tokens))
 		partial := c.partial[id]
 		delete(c.partial, id)
 		switch {
 		case partial == nil:
-			seed, stream := c.book.random(n, id%c.width, c.width)
-			e.Begin([]rollout.Request{{ID: id, Prompt: p.Tokens, PromptID: p.ID, Seed: seed, Stream: stream, Tool: c.tool}}, c.sampling)
+			seed, place := c.recipe.Seed+uint64(n/c.batch)<<32, n%c.batch*c.width+id%c.width
+			e.Begin([]rollout.Request{{ID: id, Prompt: p.Tokens, PromptID: p.ID, Seed: seed, Stream: stream.ID(stream.Sampling, place), Tool: c.tool}}, c.sampling)
 		case command.Cached[i]:
 			e.Resume([]*rollout.Partial{partial}, c.sampling, rollout.KeepStale)
 		default:
@@ -206,6 +207,14 @@ func (c *Cluster) start(command schedule.Command) (prompts []int, err error) {
 		}
 	}
 	return prompts, nil
+}
+
+// prompt is the prompt of a sample.
+func (c *Cluster) prompt(sample int) task.Prompt {
+	if step := sample / c.batch; step != c.step {
+		c.step, c.open = step, c.source.Step(c.open[:0], step, c.batch)
+	}
+	return c.open[sample%c.batch]
 }
 
 // decode makes the steps of a worker, and returns the requests that ended or called a
@@ -278,7 +287,7 @@ func (c *Cluster) evict(command schedule.Command) {
 
 // purge forgets the samples that the core does not know any more.
 func (c *Cluster) purge() {
-	needed := c.core.Samples()
+	needed := c.Core.Samples()
 	for n := range c.samples {
 		if _, found := slices.BinarySearch(needed, n); !found && !slices.Contains(c.streamed, n) {
 			delete(c.samples, n)

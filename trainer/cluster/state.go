@@ -18,7 +18,7 @@ var _ method.Memory = (*Cluster)(nil)
 // worker is in the middle of, and the responses that wait for the learner. It is
 // complete between any two commands.
 func (c *Cluster) AppendState(dst []byte) []byte {
-	dst = appendBytes(dst, c.core.AppendState(nil))
+	dst = appendBytes(dst, c.Core.AppendState(nil))
 	dst = appendBytes(dst, c.versions.sync.AppendState(nil))
 	dst = appendInts(dst, c.ended, c.endedTokens, c.refused, len(c.versions.kept))
 	for _, v := range c.versions.kept {
@@ -53,7 +53,7 @@ func (c *Cluster) AppendState(dst []byte) []byte {
 // SetState implements method.Memory, on a cluster that New made of the same recipe.
 func (c *Cluster) SetState(state []byte) error {
 	r := reader{rest: state}
-	if err := c.core.SetState(r.bytes()); err != nil {
+	if err := c.Core.SetState(r.bytes()); err != nil {
 		return err
 	}
 	if _, err := c.versions.sync.SetState(r.bytes()); err != nil {

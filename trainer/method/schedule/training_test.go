@@ -32,7 +32,7 @@ func TestWorkerNumbersInTraining(t *testing.T) {
 			beside := rollout.New(r.Model, r.Rollout.Numerics, 1, 1)
 			defer beside.Close()
 			c := must.Get(cluster.New(r, engines.NewPrompts(r, r.Task.New()), beside, p, nil))(t)
-			c.Core().Arrange(order)
+			c.Core.Arrange(order)
 			var b column.Sampled
 			for step := range steps {
 				if _, err := c.Next(&b, p, step); err != nil {
