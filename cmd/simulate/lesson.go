@@ -13,6 +13,7 @@ import (
 	"driftlab/results"
 	"driftlab/results/figure"
 	"driftlab/results/lab"
+	"driftlab/trainer"
 	"driftlab/trainer/method"
 
 	"golang.org/x/term"
@@ -92,13 +93,12 @@ func (c *lessonCmd) Run(a *app) error {
 }
 
 func (c *lessonCmd) run(a *app, l *lab.Lesson, chosen map[string]string) ([]figure.Figure, error) {
-	run, err := lesson.NewRun(l, chosen)
-	if err != nil || l.Live == nil {
-		return figure.Matching(l.Data.Panels, chosen), err
-	}
-	m := a.meter(c.Quiet, "lesson "+l.Name, "step", run.Steps())
-	defer m.close()
-	return run.Panels(a.ctx, c.workers(), m.run())
+	m := &meter{}
+	defer func() { m.close() }()
+	return lesson.Panels(a.ctx, l, chosen, c.workers(), func(steps int) func(trainer.Progress) {
+		m = a.meter(c.Quiet, "lesson "+l.Name, "step", steps)
+		return m.run()
+	})
 }
 
 func (c *lessonCmd) record(a *app) error {

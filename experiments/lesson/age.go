@@ -258,43 +258,27 @@ func gapPanels(ctx context.Context, q measure.GapRequest) ([]figure.Figure, erro
 	return out, nil
 }
 
-// Run is the live run of a lesson at the values that were chosen of its controls.
-type Run struct {
-	Lesson *lab.Lesson
-	Chosen map[string]string
-	Recipe recipe.Recipe
-}
-
-// NewRun reads the recipe of a lesson's live run; a lesson without one has the published
-// figures alone.
-func NewRun(l *lab.Lesson, chosen map[string]string) (r Run, err error) {
-	r = Run{Lesson: l, Chosen: chosen}
-	if l.Live != nil {
-		r.Recipe, err = recipe.Load(l.Live.Recipe, l.Assignments(chosen)...)
-	}
-	return r, err
-}
-
-// Steps is how many steps the run has to report.
-func (r Run) Steps() int {
-	if r.Lesson.Live != nil && r.Lesson.Live.Do == "train" {
-		return r.Recipe.Steps
-	}
-	return 1
-}
-
-// Panels does what the page's "Compute it here" does, and returns its figures next to the
-// published ones that the controls choose.
-func (r Run) Panels(ctx context.Context, workers int, progress func(trainer.Progress)) ([]figure.Figure, error) {
-	recorded := figure.Matching(r.Lesson.Data.Panels, r.Chosen)
-	if r.Lesson.Live == nil {
+// Panels does what the page's "Compute it here" does at the values that were chosen of a lesson's controls, and returns its figures next
+// to the published ones that the controls choose. A lesson without a live run has these alone. begin is told how many steps the run
+// has to report, and returns what hears of each.
+func Panels(ctx context.Context, l *lab.Lesson, chosen map[string]string, workers int, begin func(steps int) func(trainer.Progress)) ([]figure.Figure, error) {
+	recorded := figure.Matching(l.Data.Panels, chosen)
+	if l.Live == nil {
 		return recorded, nil
 	}
-	panels, err := r.live(ctx, workers, progress)
+	r, err := recipe.Load(l.Live.Recipe, l.Assignments(chosen)...)
 	if err != nil {
 		return nil, err
 	}
-	panels = figure.Matching(panels, r.Chosen)
+	steps := 1
+	if l.Live.Do == "train" {
+		steps = r.Steps
+	}
+	panels, err := computed(ctx, l.Live.Do, r, workers, begin(steps))
+	if err != nil {
+		return nil, err
+	}
+	panels = figure.Matching(panels, chosen)
 	for _, p := range recorded { // what was not computed here
 		if !slices.ContainsFunc(panels, func(q figure.Figure) bool { return q.Name == p.Name }) {
 			panels = append(panels, p)
@@ -303,25 +287,25 @@ func (r Run) Panels(ctx context.Context, workers int, progress func(trainer.Prog
 	return panels, nil
 }
 
-// live computes a lesson's figures.
-func (r Run) live(ctx context.Context, workers int, progress func(trainer.Progress)) ([]figure.Figure, error) {
-	switch do := r.Lesson.Live.Do; do {
+// computed are a lesson's figures of a recipe.
+func computed(ctx context.Context, do string, r recipe.Recipe, workers int, progress func(trainer.Progress)) ([]figure.Figure, error) {
+	switch do {
 	case "measure":
-		return gapPanels(ctx, measure.GapRequest{Recipe: r.Recipe, Workers: workers})
+		return gapPanels(ctx, measure.GapRequest{Recipe: r, Workers: workers})
 	case "explain":
-		u, err := explain.Follow(ctx, r.Recipe, explain.Request{Step: 1, Tokens: record.UpdateTokens, Workers: workers})
+		u, err := explain.Follow(ctx, r, explain.Request{Step: 1, Tokens: record.UpdateTokens, Workers: workers})
 		if err != nil {
 			return nil, err
 		}
 		return picture.Policies(u), nil
 	case "flips":
-		f, err := measure.Flips(r.Recipe, record.FlipsResponses, workers)
+		f, err := measure.Flips(r, record.FlipsResponses, workers)
 		if err != nil {
 			return nil, err
 		}
 		return picture.Flips(f), nil
 	case "train":
-		result, err := runner.Run(ctx, r.Recipe, runner.Options{Workers: workers, Progress: progress})
+		result, err := runner.Run(ctx, r, runner.Options{Workers: workers, Progress: progress})
 		if err != nil {
 			return nil, err
 		}
