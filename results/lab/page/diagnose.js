@@ -101,14 +101,14 @@
     scroll.tabIndex = 0;
     scroll.setAttribute("role", "region");
     scroll.setAttribute("aria-label", t.title);
-    t.columns.forEach((c, i) => { const th = element("th", c, t.right[i] ? "num" : ""); th.scope = "col"; head.append(th); });
+    t.columns.forEach((c) => { const th = element("th", c.name, c.num ? "num" : ""); th.scope = "col"; head.append(th); });
     for (const cells of t.rows) {
       const row = body.insertRow();
-      cells.forEach((text, i) => row.append(element("td", text, t.right[i] ? "num" : "")));
+      cells.forEach((text, i) => row.append(element("td", text, t.columns[i].num ? "num" : "")));
     }
     scroll.append(e);
     figure.append(scroll);
-    if (t.note) figure.append(element("figcaption", t.note));
+    if (t.said) figure.append(element("figcaption", t.said));
     return figure;
   }
 
@@ -152,8 +152,8 @@
     }
     if (r.gap) {
       const g = r.gap, n = (x) => typeof x === "number" ? x.toPrecision(3) : String(x);
-      out.append(element("h2", "Mismatch"), table({ title: "Mismatch", columns: ["tokens", "responses", "mean |d|, nats", "k3, nats", "Pearson", "effective sample size", "mean ratio"],
-        right: Array(7).fill(true), rows: [[g.tokens, g.sequences, n(g.mean_abs_dlogp), n(g.k3), n(g.pearson), n(g.ess_token), n(g.mean_ratio)]] }));
+      out.append(element("h2", "Mismatch"), table({ title: "Mismatch", columns: ["tokens", "responses", "mean |d|, nats", "k3, nats", "Pearson", "effective sample size", "mean ratio"].map((name) => ({ name, num: true })),
+        rows: [[g.tokens, g.sequences, n(g.mean_abs_dlogp), n(g.k3), n(g.pearson), n(g.ess_token), n(g.mean_ratio)]] }));
     }
     for (const t of m.tables || []) out.append(element("h2", t.title), table(t));
     out.append(element("h2", "Files"));

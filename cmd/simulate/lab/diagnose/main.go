@@ -50,18 +50,8 @@ type reply struct {
 	// Fault is one line, and may stand next to a report of what could be read.
 	Fault string `json:"fault,omitempty"`
 	// Document is the JSON of `simulate diagnose --json`, byte for byte.
-	Document string  `json:"document,omitempty"`
-	Tables   []table `json:"tables,omitempty"`
-}
-
-// table is a table of the report, cell by cell as text.
-type table struct {
-	Title   string   `json:"title"`
-	Note    string   `json:"note,omitempty"`
-	Columns []string `json:"columns"`
-	// Right says which columns are of numbers.
-	Right []bool     `json:"right"`
-	Rows  [][]string `json:"rows"`
+	Document string           `json:"document,omitempty"`
+	Tables   []*figure.Figure `json:"tables,omitempty"`
 }
 
 func post(r reply) {
@@ -169,7 +159,7 @@ func run(m request, files []js.Value) {
 }
 
 // tablesOf are the tables of a report that have something to show.
-func tablesOf(r diagnose.Report) (list []table) {
+func tablesOf(r diagnose.Report) (list []*figure.Figure) {
 	for _, t := range []struct {
 		title string
 		of    *figure.Figure
@@ -177,21 +167,10 @@ func tablesOf(r diagnose.Report) (list []table) {
 		{"Decision table", tables.Decisions(r)}, {"Likely causes", tables.Causes(r)}, {"Checks of the data", tables.Checks(r)},
 		{"Effect of each correction on these tokens", tables.Fixes(r, func(string) bool { return true })}, {"Early-warning signals", tables.Alarms(r)}, {"Where sources disagree", tables.Disagreements(r)},
 	} {
-		if len(t.of.Rows) == 0 {
-			continue
+		if len(t.of.Rows) > 0 {
+			t.of.Title = t.title
+			list = append(list, t.of)
 		}
-		shown := table{Title: t.title, Note: t.of.Note}
-		for _, c := range t.of.Columns {
-			shown.Columns, shown.Right = append(shown.Columns, c.Name), append(shown.Right, c.Align == figure.Right)
-		}
-		for _, row := range t.of.Rows {
-			var cells []string
-			for _, c := range row {
-				cells = append(cells, c.Text)
-			}
-			shown.Rows = append(shown.Rows, cells)
-		}
-		list = append(list, shown)
 	}
 	return list
 }
