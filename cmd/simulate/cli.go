@@ -278,9 +278,7 @@ func errorLines(err error) []string {
 	case badInput:
 		return errorLines(e.error)
 	case recipe.Faults:
-		for _, fault := range e {
-			lines = append(lines, oneLine(fault.Error()))
-		}
+		lines = each(e, func(fault recipe.Fault) string { return oneLine(fault.Error()) })
 	case interface{ Unwrap() []error }:
 		for _, part := range e.Unwrap() {
 			lines = append(lines, errorLines(part)...)

@@ -91,11 +91,7 @@ func completions(app *kong.Application, words []string) []completion {
 	case assigned && flag != nil:
 		return startingWith(typed, name+"=", values(flag.Tag.Get("complete")))
 	case strings.HasPrefix(typed, "-"):
-		var flags []completion
-		for _, f := range visibleFlags(node) {
-			flags = append(flags, completion{"--" + f.Name, f.Help})
-		}
-		return startingWith(typed, "", flags)
+		return startingWith(typed, "", each(visibleFlags(node), func(f *kong.Flag) completion { return completion{"--" + f.Name, f.Help} }))
 	}
 	found := commandWords(node)
 	if n := len(node.Positional); n > 0 && (place < n || node.Positional[n-1].IsCumulative()) {

@@ -241,24 +241,18 @@ func (a *app) printFixes(r diagnose.Report) {
 
 // printCauses prints the likely causes of the gap, and those that cannot be distinguished.
 func (a *app) printCauses(r diagnose.Report) {
-	var parts []string
 	causes := slices.DeleteFunc(slices.Clone(r.Causes), func(c diagnose.Cause) bool { return c.ShareK3[2] < 0.005 })
 	slices.SortStableFunc(causes, func(x, y diagnose.Cause) int { return cmp.Compare(y.ShareK3[1], x.ShareK3[1]) })
-	for _, c := range causes {
-		parts = append(parts, c.Name+" "+c.Part())
-	}
+	parts := each(causes, func(c diagnose.Cause) string { return c.Name + " " + c.Part() })
 	if len(parts) > 0 {
 		if first := r.Causes[0]; first.Log10LR > 0 { // the likeliest; of the others the ratio is below 1
 			parts = append(parts, fmt.Sprintf("as the only cause, %s fits 10^%.1f times better than the next", first.Name, first.Log10LR))
 		}
 		fmt.Fprintf(a.stdout, "Causes: %s\n", strings.Join(parts, "; "))
 	}
-	parts = nil
-	for _, pair := range r.Ambiguous {
-		parts = append(parts, pair[0]+" and "+pair[1])
-	}
-	if len(parts) > 0 {
-		fmt.Fprintf(a.stdout, "Not distinguished by this data: %s\n", strings.Join(parts, "; "))
+	if len(r.Ambiguous) > 0 {
+		pairs := each(r.Ambiguous, func(pair [2]string) string { return pair[0] + " and " + pair[1] })
+		fmt.Fprintf(a.stdout, "Not distinguished by this data: %s\n", strings.Join(pairs, "; "))
 	}
 }
 

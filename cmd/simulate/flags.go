@@ -82,11 +82,7 @@ func (f *recipeFlags) named() []shorthand {
 
 // sets are the assignments of the flags, in order: those of --set, then those of flags with a name of their own.
 func (f *recipeFlags) sets() []string {
-	sets := f.Set[:len(f.Set):len(f.Set)]
-	for _, s := range f.named() {
-		sets = append(sets, s.assignment())
-	}
-	return sets
+	return slices.Concat(f.Set, each(f.named(), shorthand.assignment))
 }
 
 // AfterApply implements kong's hook: it refuses a field that a flag of its own and --set give two values, before anything else
@@ -283,10 +279,7 @@ func withSuggestion(err error, model *kong.Application, args []string) error {
 
 // unknownCommand is the error for a word that names none of a node's commands.
 func unknownCommand(word string, parent *kong.Node) error {
-	var names []string
-	for _, command := range commandWords(parent) {
-		names = append(names, command.word)
-	}
+	names := each(commandWords(parent), func(c completion) string { return c.word })
 	if near := method.Nearest(word, names); near != "" {
 		return bad("unknown command %q: did you mean %q?", word, near)
 	}

@@ -120,10 +120,7 @@ func emptyFolder(dir string) error {
 		return unusable(dir, err)
 	case len(entries) > 0:
 		const most = 3
-		var names []string
-		for _, e := range entries[:min(len(entries), most)] {
-			names = append(names, e.Name())
-		}
+		names := each(entries[:min(len(entries), most)], os.DirEntry.Name)
 		if len(entries) > most {
 			names = append(names, "...")
 		}

@@ -32,10 +32,7 @@ func mainArms() []study.Value { return mainPlan().Factors[0].Values }
 // chooseArms leaves the arms of those names in a plan; all without a name.
 func chooseArms(plan *study.Plan, names []string) error {
 	arms := &plan.Factors[0].Values
-	var known []string
-	for _, arm := range *arms {
-		known = append(known, arm.Name)
-	}
+	known := each(*arms, func(arm study.Value) string { return arm.Name })
 	for _, name := range names {
 		if !slices.Contains(known, name) {
 			return bad("--arms: %w", method.UnknownName(name, known))

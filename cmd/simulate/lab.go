@@ -80,9 +80,7 @@ func (c *labCmd) foreign() error {
 		paths = []string{dir}
 	case dir != "":
 		paths = []string{filepath.Join(dir, "index.html"), filepath.Join(dir, lab.DiagnosePage)}
-		for _, name := range sheet.Names {
-			paths = append(paths, filepath.Join(dir, name))
-		}
+		paths = append(paths, each(sheet.Names, func(name string) string { return filepath.Join(dir, name) })...)
 	}
 	return ownFiles(paths)
 }

@@ -43,10 +43,7 @@ func (c *lessonCmd) Run(a *app) error {
 	}
 	l := lab.Load().Lesson(c.Name)
 	if l == nil {
-		var known []string
-		for _, l := range lab.Load().Lessons {
-			known = append(known, l.Name)
-		}
+		known := each(lab.Load().Lessons, func(l lab.Lesson) string { return l.Name })
 		return badInput{fmt.Errorf("lesson: %w", method.UnknownName(c.Name, known))}
 	}
 	chosen, err := l.Choose(c.With)

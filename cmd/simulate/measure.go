@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"driftlab/experiments/measure"
@@ -115,13 +116,7 @@ func (c *measureCmd) Run(a *app) error {
 			document.Layers = append(document.Layers, x)
 		}
 	}
-	shown := gapTables(measured)
-	for _, x := range document.Attributions {
-		shown = append(shown, tables.AttributionTable(x))
-	}
-	for _, x := range document.Layers {
-		shown = append(shown, tables.LayerTable(x))
-	}
+	shown := slices.Concat(gapTables(measured), each(document.Attributions, tables.AttributionTable), each(document.Layers, tables.LayerTable))
 	if c.Out != "" {
 		if err := c.write(document); err != nil {
 			return err

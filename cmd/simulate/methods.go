@@ -101,19 +101,13 @@ func findMethods(name string) ([]recipe.Method, error) {
 		return found, nil
 	}
 	known = append(known, "recipe", "recipes", "systems", "presets", "numerics", "papers")
-	for _, p := range correction.Presets {
-		known = append(known, p.Name)
-	}
-	for _, f := range recipe.Reference() {
-		known = append(known, f.Path)
-	}
+	known = append(known, each(correction.Presets, func(p correction.Preset) string { return p.Name })...)
+	known = append(known, each(recipe.Reference(), func(f recipe.FieldReference) string { return f.Path })...)
 	printed, err := printedNames()
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range printed {
-		known = append(known, p.Name)
-	}
+	known = append(known, each(printed, func(p namedPage) string { return p.Name })...)
 	if near := method.Nearest(name, known); near != "" {
 		return nil, bad("methods: unknown name %q: did you mean %q?", name, near)
 	}

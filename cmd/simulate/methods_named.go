@@ -76,7 +76,7 @@ var printedNames = sync.OnceValues(func() (pages []namedPage, err error) {
 })
 
 func namedValue(kind string, v study.Value) namedPage {
-	p := namedPage{Name: v.Name, Kind: kind, Recipe: []string{}}
+	p := namedPage{Name: v.Name, Kind: kind, Recipe: each(v.Set, recipe.Change.String)}
 	for _, l := range v.Labels {
 		switch l.Name {
 		case "group":
@@ -86,9 +86,6 @@ func namedValue(kind string, v study.Value) namedPage {
 		case "title":
 			p.Title = l.Text
 		}
-	}
-	for _, c := range v.Set {
-		p.Recipe = append(p.Recipe, c.String())
 	}
 	return p
 }

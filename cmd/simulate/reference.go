@@ -237,10 +237,7 @@ func (p frameworkPage) tables() []*figure.Figure {
 
 func (c *methodsCmd) framework(a *app) error {
 	registries := foreign.Registries()
-	var known []string
-	for _, r := range registries {
-		known = append(known, r.Framework)
-	}
+	known := each(registries, func(r foreign.Registry) string { return r.Framework })
 	at := slices.Index(known, c.Framework)
 	if at < 0 {
 		return bad("methods: --framework: %w; known are %s", method.UnknownName(c.Framework, known), strings.Join(known, ", "))

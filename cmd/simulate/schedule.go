@@ -84,11 +84,7 @@ func (c *scheduleCmd) list(a *app, systems method.Table[schedule.Policy]) error 
 	all := []listed{}
 	for _, e := range systems {
 		policy := e.New()
-		l := listed{Spec: e.Spec, Parameters: []string{}, Bound: policy.Traits().Bound}
-		for _, p := range simulation.Parameters(policy) {
-			l.Parameters = append(l.Parameters, p.String())
-		}
-		all = append(all, l)
+		all = append(all, listed{e.Spec, each(simulation.Parameters(policy), simulation.Parameter.String), policy.Traits().Bound})
 	}
 	if c.JSON {
 		return a.printJSON(all)

@@ -44,9 +44,7 @@ func (c *siteCmd) Run(a *app) error {
 		files = append(files, lab.File{Name: pages[i].Site, Data: pages[i].HTML()})
 	}
 	paths := []string{filepath.Join(c.Out, lab.SitePage), filepath.Join(c.Out, lab.DiagnosePage)}
-	for _, f := range files {
-		paths = append(paths, filepath.Join(c.Out, f.Name))
-	}
+	paths = append(paths, each(files, func(f lab.File) string { return filepath.Join(c.Out, f.Name) })...)
 	if err := ownFiles(paths); err != nil { // before anything is compiled
 		return err
 	}

@@ -269,10 +269,7 @@ func fit(rows [][]string, width int) bool {
 // asRecords shows a table that is too wide for any columns: a row is a few
 // lines, each a heading and its cell.
 func asRecords(rows [][]string, width int) string {
-	var widths []int
-	for _, head := range rows[0] {
-		widths = append(widths, ansi.StringWidth(head))
-	}
+	widths := each(rows[0], ansi.StringWidth)
 	left := slices.Max(widths)
 	var b strings.Builder
 	for _, row := range rows[1:] {
