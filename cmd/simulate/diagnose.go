@@ -77,11 +77,8 @@ func (c *diagnoseCmd) Run(a *app) error {
 		}
 	}
 	if c.Out != "" {
-		if err := writeDocument(c.Out, "report.json", r); err != nil {
-			return err
-		}
 		document := page.Of(r, analysis.Shown())
-		if err := writeFile(c.Out, "report.html", document.HTML()); err != nil {
+		if err := cmp.Or(writeDocument(c.Out, "report.json", r), writeFile(c.Out, "report.html", document.HTML())); err != nil {
 			return err
 		}
 	}

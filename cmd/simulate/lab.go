@@ -74,10 +74,8 @@ func (c *labCmd) foreign() error {
 	switch dir := c.Export; {
 	case c.Program != "":
 		paths = []string{filepath.Join(c.Program, program.LessonsFile), filepath.Join(c.Program, program.DiagnoseFile), filepath.Join(c.Program, program.SupportFile)}
-	case c.Dumps != "":
-		paths = []string{c.Dumps}
-	case strings.HasSuffix(dir, ".html"):
-		paths = []string{dir}
+	case c.Dumps != "", strings.HasSuffix(dir, ".html"):
+		paths = []string{cmp.Or(c.Dumps, dir)}
 	case dir != "":
 		paths = []string{filepath.Join(dir, "index.html"), filepath.Join(dir, lab.DiagnosePage)}
 		paths = append(paths, each(sheet.Names, func(name string) string { return filepath.Join(dir, name) })...)

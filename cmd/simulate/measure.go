@@ -152,9 +152,6 @@ func pairsOf(q measure.GapRequest) []measure.Pair {
 
 // write keeps the measurement in a folder, as data and as a page.
 func (c *measureCmd) write(d measureDocument) error {
-	if err := writeDocument(c.Out, "measure.json", d); err != nil {
-		return err
-	}
 	m := &d.Measurement
 	gap := results.Section{Heading: "Training-inference mismatch at equal weights", Blocks: []results.Block{tables.GapBars(m)}}
 	for _, t := range gapTables(m) {
@@ -180,11 +177,11 @@ func (c *measureCmd) write(d measureDocument) error {
 		}
 		sections = append(sections, layers)
 	}
-	return results.WriteReport(filepath.Join(c.Out, "report.html"), results.Report{
+	return cmp.Or(writeDocument(c.Out, "measure.json", d), results.WriteReport(filepath.Join(c.Out, "report.html"), results.Report{
 		Title: "Training-inference mismatch", Eyebrow: measurePage,
 		Lead:     fmt.Sprintf("Responses of `%s` on the task `%s`, sampled in the rollout engine and scored in the trainer with the same weights.", m.Checkpoint, m.Task),
 		Sections: sections,
-	})
+	}))
 }
 
 // levels measures the mismatch of every mechanism at growing levels.
@@ -202,21 +199,17 @@ func (c *measureCmd) levels(a *app, r recipe.Recipe) error {
 	}
 	levels, reading := tables.LevelTable(table), tables.LevelReading(table)
 	if c.Out != "" { // as data, as tables, as a picture and as a page
-		if err := writeDocument(c.Out, "levels.json", table); err != nil {
-			return err
-		}
-		if err := writeFile(c.Out, "levels.md", []byte(levels.Markdown()+"\n"+reading.Markdown())); err != nil {
-			return err
-		}
 		bars := tables.LevelBars(table)
-		if err := results.SavePlot(filepath.Join(c.Out, "levels.png"), bars); err != nil {
-			return err
-		}
-		if err := results.WriteReport(filepath.Join(c.Out, "report.html"), results.Report{
-			Title: "Mechanisms of training-inference mismatch", Eyebrow: levelsPage,
-			Lead:     fmt.Sprintf("Each mechanism alone, on responses of `%s` to the task `%s`, at equal weights.", table.Checkpoint, table.Task),
-			Sections: []results.Section{{Heading: "Level and response", Blocks: []results.Block{bars, levels, reading}}},
-		}); err != nil {
+		err = cmp.Or(
+			writeDocument(c.Out, "levels.json", table),
+			writeFile(c.Out, "levels.md", []byte(levels.Markdown()+"\n"+reading.Markdown())),
+			results.SavePlot(filepath.Join(c.Out, "levels.png"), bars),
+			results.WriteReport(filepath.Join(c.Out, "report.html"), results.Report{
+				Title: "Mechanisms of training-inference mismatch", Eyebrow: levelsPage,
+				Lead:     fmt.Sprintf("Each mechanism alone, on responses of `%s` to the task `%s`, at equal weights.", table.Checkpoint, table.Task),
+				Sections: []results.Section{{Heading: "Level and response", Blocks: []results.Block{bars, levels, reading}}},
+			}))
+		if err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -67,20 +68,13 @@ func (c *measureCmd) writeReal(gaps []*measure.RealGap) error {
 		return err
 	}
 	defer lock.Release()
-	if err := writeDocument(c.Out, "reality.json", gaps); err != nil {
-		return err
-	}
-	if err := writeFile(c.Out, "table.md", []byte(tables.RealTable(gaps).Markdown())); err != nil {
-		return err
-	}
+	err = cmp.Or(writeDocument(c.Out, "reality.json", gaps), writeFile(c.Out, "table.md", []byte(tables.RealTable(gaps).Markdown())))
 	var engines []string
 	for _, g := range gaps {
 		if !slices.Contains(engines, g.Engine) {
 			engines = append(engines, g.Engine)
-			if err := results.SavePlot(filepath.Join(c.Out, g.Engine+".png"), tables.RealPlot(g.Engine, gaps)); err != nil {
-				return err
-			}
+			err = cmp.Or(err, results.SavePlot(filepath.Join(c.Out, g.Engine+".png"), tables.RealPlot(g.Engine, gaps)))
 		}
 	}
-	return nil
+	return err
 }

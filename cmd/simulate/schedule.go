@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -58,10 +59,7 @@ func (c *scheduleCmd) Run(a *app) error {
 	}
 	picture := filepath.Join(c.Out, "timeline.svg")
 	if c.Out != "" {
-		if err := writeDocument(c.Out, "schedule.json", report); err != nil {
-			return err
-		}
-		if err := results.SavePlot(picture, tables.ScheduleTimeline(report)); err != nil {
+		if err := cmp.Or(writeDocument(c.Out, "schedule.json", report), results.SavePlot(picture, tables.ScheduleTimeline(report))); err != nil {
 			return err
 		}
 	}
