@@ -1,6 +1,8 @@
 package foreign
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -342,36 +344,22 @@ func (p piece) match(section map[string]any, pointed bool) (pairs []pair, lost [
 
 // usualOf are the parameters of a method by default, made once.
 func usualOf(part, name string) map[string]any {
-	return once(&usuals, part+" "+name, func() map[string]any { return defaults(part, name) })
-}
-
-func defaults(part, name string) map[string]any {
-	assignment := part + "={name: " + name + "}"
-	switch part {
-	case "weights":
-		assignment = "correction={weights: {name: " + name + "}}"
-	case "mask":
-		assignment = "correction={masks: [{name: " + name + "}]}"
-	case "terms":
-		assignment = "terms=[{name: " + name + "}]"
-	}
-	r, err := recipe.Load("default", assignment)
-	if err != nil {
-		return nil
-	}
-	all := parts(r)
-	section, _ := all["correction"].(map[string]any)
-	var x any = all[part]
-	switch part {
-	case "weights":
-		x = section["weights"]
-	case "mask":
-		x = section["masks"].([]any)[0]
-	case "terms":
-		x = x.([]any)[0]
-	}
-	usual, _ := x.(map[string]any)
-	return usual
+	field := cmp.Or(map[string]string{"weights": "correction.weights", "mask": "correction.masks"}[part], part)
+	return once(&usuals, part+" "+name, func() (usual map[string]any) {
+		all := recipe.Methods()
+		at := slices.IndexFunc(all, func(m recipe.Method) bool { return m.Field == field && m.Name == name })
+		if at < 0 {
+			return nil
+		}
+		text, err := all[at].Defaults.MarshalJSON()
+		if err == nil {
+			err = json.Unmarshal(text, &usual)
+		}
+		if err != nil {
+			panic("foreign: " + name + ": " + err.Error())
+		}
+		return usual
+	})
 }
 
 // write is a value in the framework's words: empty where the framework has it switched off without a word.
