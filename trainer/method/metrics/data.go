@@ -47,40 +47,28 @@ func data(dst []batch.Metric, b *batch.Batch, limit Limits) []batch.Metric {
 		reward.Add(sum)
 	}
 	if b.Reward != nil {
-		dst = append3(dst, &scoreNames, &score)
+		dst = append3(dst, &score, "critic/score/mean", "critic/score/max", "critic/score/min")
 	}
 	if b.TokenReward != nil {
-		dst = append3(dst, &rewardNames, &reward)
+		dst = append3(dst, &reward, "critic/rewards/mean", "critic/rewards/max", "critic/rewards/min")
 	}
-	dst = appendColumn(dst, &advantageNames, b.Advantage, b.Mask)
-	dst = appendColumn(dst, &returnNames, b.Return, b.Mask)
-	dst = appendColumn(dst, &valueNames, b.Value, b.Mask)
+	dst = appendColumn(dst, b.Advantage, b.Mask, "critic/advantages/mean", "critic/advantages/max", "critic/advantages/min")
+	dst = appendColumn(dst, b.Return, b.Mask, "critic/returns/mean", "critic/returns/max", "critic/returns/min")
+	dst = appendColumn(dst, b.Value, b.Mask, "critic/values/mean", "critic/values/max", "critic/values/min")
 	if b.Value != nil && b.Return != nil {
 		dst = append(dst, batch.Metric{Name: "critic/vf_explained_var", Value: explained(b)})
 	}
 	return lengths(dst, b, limit, &length, &live)
 }
 
-// The names of mean, maximum and minimum.
-var (
-	scoreNames     = [3]string{"critic/score/mean", "critic/score/max", "critic/score/min"}
-	rewardNames    = [3]string{"critic/rewards/mean", "critic/rewards/max", "critic/rewards/min"}
-	advantageNames = [3]string{"critic/advantages/mean", "critic/advantages/max", "critic/advantages/min"}
-	returnNames    = [3]string{"critic/returns/mean", "critic/returns/max", "critic/returns/min"}
-	valueNames     = [3]string{"critic/values/mean", "critic/values/max", "critic/values/min"}
-	lengthNames    = [3]string{"response_length/mean", "response_length/max", "response_length/min"}
-	liveNames      = [3]string{"response_length_non_aborted/mean", "response_length_non_aborted/max", "response_length_non_aborted/min"}
-	promptNames    = [3]string{"prompt_length/mean", "prompt_length/max", "prompt_length/min"}
-)
-
-// append3 appends mean, maximum and minimum.
-func append3(dst []batch.Metric, names *[3]string, r *masked.Running) []batch.Metric {
-	return append(dst, batch.Metric{Name: names[0], Value: r.Mean},
-		batch.Metric{Name: names[1], Value: r.Largest}, batch.Metric{Name: names[2], Value: r.Smallest})
+// append3 appends mean, maximum and minimum under three names.
+func append3(dst []batch.Metric, r *masked.Running, mean, largest, smallest string) []batch.Metric {
+	return append(dst, batch.Metric{Name: mean, Value: r.Mean},
+		batch.Metric{Name: largest, Value: r.Largest}, batch.Metric{Name: smallest, Value: r.Smallest})
 }
 
 // appendColumn appends mean, maximum and minimum of a column over the mask.
-func appendColumn(dst []batch.Metric, names *[3]string, x []float64, mask []bool) []batch.Metric {
+func appendColumn(dst []batch.Metric, x []float64, mask []bool, mean, largest, smallest string) []batch.Metric {
 	if x == nil {
 		return dst
 	}
@@ -88,7 +76,7 @@ func appendColumn(dst []batch.Metric, names *[3]string, x []float64, mask []bool
 	for n := range masked.Kept(mask) {
 		r.Add(x[n])
 	}
-	return append3(dst, names, &r)
+	return append3(dst, &r, mean, largest, smallest)
 }
 
 // explained is 1 − Var(return − value)/(Var(return) + 1e-5), with unbiased
@@ -106,7 +94,7 @@ func explained(b *batch.Batch) float64 {
 // lengths appends response and prompt lengths and the shares at their limits.
 func lengths(dst []batch.Metric, b *batch.Batch, limit Limits, length, live *masked.Running) []batch.Metric {
 	limit.Response = cmp.Or(limit.Response, int(length.Largest))
-	atLimit, prompts, promptLimit := 0, masked.Running{}, limit.Prompt
+	atLimit, prompts := 0, masked.Running{}
 	for i := range b.Len() {
 		from, to := b.Span(i)
 		if masked.Count(b.Mask[from:to]) == limit.Response {
@@ -114,10 +102,10 @@ func lengths(dst []batch.Metric, b *batch.Batch, limit Limits, length, live *mas
 		}
 	}
 	rows := float64(max(b.Len(), 1))
-	dst = append3(dst, &lengthNames, length)
+	dst = append3(dst, length, "response_length/mean", "response_length/max", "response_length/min")
 	dst = append(dst, batch.Metric{Name: "response_length/clip_ratio", Value: float64(atLimit) / rows})
 	if live.N > 0 {
-		dst = append3(dst, &liveNames, live)
+		dst = append3(dst, live, "response_length_non_aborted/mean", "response_length_non_aborted/max", "response_length_non_aborted/min")
 		dst = append(dst, batch.Metric{Name: "response_length_non_aborted/clip_ratio", Value: float64(atLimit) / float64(live.N)})
 	}
 	dst = append(dst, batch.Metric{Name: "response/aborted_ratio", Value: (rows - float64(live.N)) / rows})
@@ -130,13 +118,13 @@ func lengths(dst []batch.Metric, b *batch.Batch, limit Limits, length, live *mas
 	for _, p := range b.Prompt {
 		prompts.Add(float64(len(p)))
 	}
-	promptLimit = cmp.Or(promptLimit, int(prompts.Largest))
+	limit.Prompt = cmp.Or(limit.Prompt, int(prompts.Largest))
 	full := 0
 	for _, p := range b.Prompt {
-		if len(p) == promptLimit {
+		if len(p) == limit.Prompt {
 			full++
 		}
 	}
-	dst = append3(dst, &promptNames, &prompts)
+	dst = append3(dst, &prompts, "prompt_length/mean", "prompt_length/max", "prompt_length/min")
 	return append(dst, batch.Metric{Name: "prompt_length/clip_ratio", Value: float64(full) / rows})
 }
