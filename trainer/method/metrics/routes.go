@@ -22,8 +22,14 @@ func (g *Gap) compareRoutes(b *batch.Batch) {
 	for i := range b.Len() {
 		any := false
 		for n := range b.Where(i, b.Mask) {
-			e := b.Old.Logp[n] - b.LogpRoll[n]
-			if g.flips(b, n) {
+			e, differs := b.Old.Logp[n]-b.LogpRoll[n], false
+			for l := range b.Layers {
+				if Flipped(b, n, l) {
+					g.FlipLayer[l]++
+					differs = true
+				}
+			}
+			if differs {
 				any = true
 				flipped++
 				g.FlippedAbsDlogp += math.Abs(e)
@@ -49,19 +55,6 @@ func (g *Gap) compareRoutes(b *batch.Batch) {
 	g.FlippedK3 /= float64(max(flipped, 1))
 	g.RestAbsDlogp /= float64(max(rest, 1))
 	g.RestK3 /= float64(max(rest, 1))
-}
-
-// flips counts the layers in which token n went to another set of experts, and
-// reports whether there was any.
-func (g *Gap) flips(b *batch.Batch, n int) bool {
-	any := false
-	for l := range b.Layers {
-		if Flipped(b, n, l) {
-			g.FlipLayer[l]++
-			any = true
-		}
-	}
-	return any
 }
 
 // Flipped reports whether the two engines chose different experts for a token in a
