@@ -49,14 +49,10 @@ type Registry struct {
 // Registries are the registries of all frameworks whose code was read; more of them than have configurations that are read.
 func Registries() []Registry { return slices.Clone(registries()) }
 
-// registries reads the text on first use: few commands need it.
-var registries = sync.OnceValue(func() []Registry { return parseRegistry(registryText) })
-
-// parseRegistry reads the text; one that is wrong is a programming fault.
-func parseRegistry(text string) []Registry {
-	var list []Registry
+// registries reads the text on first use: few commands need it. One that is wrong is a programming fault.
+var registries = sync.OnceValue(func() (list []Registry) {
 	source := ""
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(registryText) {
 		line = strings.TrimSpace(line)
 		if name, ok := strings.CutPrefix(line, "== "); ok {
 			name, other, inherits := strings.Cut(name, " : ")
@@ -81,7 +77,7 @@ func parseRegistry(text string) []Registry {
 		}
 	}
 	return list
-}
+})
 
 // counterparts reads a line of names.
 func counterparts(line, source string) []Counterpart {
