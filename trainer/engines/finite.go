@@ -96,18 +96,11 @@ func (s *LogProbs) cause(one *batch.Batch) string {
 			if tensor, _ := s.locate(one, n); tensor == "" {
 				format := f.Text(&s.Numerics)
 				return fmt.Sprintf("overflow in the %s format %s; in fp32 all is finite: change %s.%s, bf16 has the range of fp32",
-					strings.ReplaceAll(name, "_", " "), format, s.Field, fieldOf(name))
+					strings.ReplaceAll(name, "_", " "), format, s.Field, strings.Replace(name, engine.WireField, "reduction", 1))
 			}
 		}
 	}
 	return fmt.Sprintf("no format is to blame alone; use finer %s, or a smaller learner.optimizer.lr", s.Field)
-}
-
-func fieldOf(mechanism string) string {
-	if mechanism == engine.WireField {
-		return "reduction"
-	}
-	return mechanism
 }
 
 // NonFinite is what x is in place of a finite number, NaN or Inf; empty for a finite one.
