@@ -59,7 +59,7 @@ const (
 // It has scratch memory: use one per goroutine.
 type Pipeline struct {
 	// Mode is decoupled or bypass. Empty means decoupled.
-	Mode Mode `yaml:"mode"`
+	Mode Mode `yaml:"mode" oneof:"decoupled bypass"`
 	// Weights is the importance weight, nil for none.
 	Weights Weighting `yaml:"weights"`
 	// BatchNormalize divides the truncated weights by their mean: over tokens
@@ -68,17 +68,17 @@ type Pipeline struct {
 	// Masks are the rejection rules; a token must pass all.
 	Masks []Masking `yaml:"masks"`
 	// Order is independent or sequential. Empty means independent.
-	Order Order `yaml:"order"`
+	Order Order `yaml:"order" oneof:"independent sequential"`
 	// WeightsAfter is, with order sequential, the number of masks that run before the weights.
 	WeightsAfter int `yaml:"weights_after"`
 	// Denominator is post or pre. Empty means post.
-	Denominator Denominator `yaml:"denominator"`
+	Denominator Denominator `yaml:"denominator" oneof:"post pre"`
 	// Clamp bounds log-ratios, and their sums, before exp. 0 means 20 (verl, SkyRL,
 	// slime); .inf is none (AReaL, ROLL, TRL).
 	Clamp float64 `yaml:"clamp"`
 	// Names is the code base whose metric names Apply reports: verl or skyrl. Empty means verl. With nemo-rl
 	// and miles, whose corrections log no more than verl's, the gap is logged under their names, too.
-	Names string `yaml:"names"`
+	Names string `yaml:"names" oneof:"verl skyrl nemo-rl miles"`
 	// Seed is the run's, for rules that draw; no recipe gives it here.
 	Seed uint64 `yaml:"-"`
 
@@ -107,21 +107,8 @@ func (p *Pipeline) Withhold(masks bool) { p.withheld = masks }
 
 // Validate returns an error that names the field at fault.
 func (p *Pipeline) Validate() error {
-	for _, f := range []struct {
-		field, value string
-		known        []string
-	}{
-		{"mode", string(p.Mode), []string{string(Decoupled), string(Bypass)}},
-		{"order", string(p.Order), []string{string(Independent), string(Sequential)}},
-		{"denominator", string(p.Denominator), []string{string(Post), string(Pre)}},
-		{"names", p.Names, Peers},
-	} {
-		if f.value == "" {
-			continue
-		}
-		if err := oneOf(f.field, f.value, f.known...); err != nil {
-			return err
-		}
+	if err := method.CheckTags(p); err != nil {
+		return err
 	}
 	if p.Weights != nil {
 		if err := method.Check(p.Weights); err != nil {
