@@ -65,10 +65,8 @@ func setText(v reflect.Value, text string) (err error) {
 	switch v.Kind() {
 	case reflect.String:
 		v.SetString(text)
-	case reflect.Bool:
-		var x bool
-		x, err = strconv.ParseBool(text)
-		v.SetBool(x)
+	case reflect.Bool, reflect.Int, reflect.Uint64, reflect.Float64:
+		_, err = fmt.Sscan(text, v.Addr().Interface())
 	case reflect.Array:
 		words := strings.Fields(text)
 		if len(words) != v.Len() {
@@ -77,18 +75,6 @@ func setText(v reflect.Value, text string) (err error) {
 		for i, word := range words {
 			err = errors.Join(err, setText(v.Index(i), word))
 		}
-	case reflect.Uint64:
-		var x uint64
-		x, err = strconv.ParseUint(text, 10, 64)
-		v.SetUint(x)
-	case reflect.Int:
-		var x int64
-		x, err = strconv.ParseInt(text, 10, 64)
-		v.SetInt(x)
-	case reflect.Float64:
-		var x float64
-		x, err = strconv.ParseFloat(text, 64)
-		v.SetFloat(x)
 	default:
 		err = fmt.Errorf("a %s has no default", v.Type())
 	}
