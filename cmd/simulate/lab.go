@@ -120,11 +120,8 @@ func writtenByLab(path string) bool {
 }
 
 // mapPart is the map of stability as a tab of the lab.
-func mapPart() (results.Part, error) {
-	m, err := stability.Published()
-	if err != nil {
-		return results.Part{}, err
-	}
+func mapPart() results.Part {
+	m := stability.Published()
 	blocks := []results.Block{mapPicture("picture", "all problems")}
 	for _, p := range stability.Problems {
 		if answer, ok := m.Answer(p.Name); ok {
@@ -134,7 +131,7 @@ func mapPart() (results.Part, error) {
 	for i := range m.Studies {
 		blocks = append(blocks, study.MapTables(&m.Studies[i])[0])
 	}
-	return results.Part{HTML: results.HTMLOf(blocks...)}, nil
+	return results.Part{HTML: results.HTMLOf(blocks...)}
 }
 
 // mapPicture is a picture of the map: as an image, since the lab's policy allows no styles in markup, which an SVG of its own has.

@@ -145,7 +145,7 @@ func drawNormal(p *publishedFolder) []figure.Figure {
 	runs.Series, runs.Note = []figure.Series{{Name: "lowest", Method: figure.TokenTIS, Y: low}, {Name: "highest", Method: figure.Uncorrected, Y: high}}, strings.Join(sources, "; ")+"."
 	ends := figure.Figure{Kind: figure.Table, Name: "ends", Title: "What such gaps did to training: 1,000 updates without a correction",
 		Columns: []figure.Column{{Name: "gap"}, {Name: "k3 over the run", Align: figure.Right}, {Name: "tokens with another route", Align: figure.Right}, {Name: "pass rate at the end"}, {Name: "− equal engines"}}}
-	study := must.Get(stability.Published())(p.t).Study("gap")
+	study := stability.Published().Study("gap")
 	for _, a := range study.Arms {
 		if a.Method == study.None {
 			ends.Add(figure.Word(a.Stressor), figure.Number(float64(a.K3), 2), figure.Percent(float64(a.Flips), 1), figure.Word(a.Level.Text(false)), figure.Word(a.GainEqual.Text(true)))

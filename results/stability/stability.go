@@ -245,13 +245,15 @@ func (s *Study) Stressors() (names []string) {
 }
 
 // Published returns the map that the program was released with, which is read once: callers share it.
-var Published = sync.OnceValues(func() (*Map, error) {
-	m := new(Map)
-	if err := json.Unmarshal(published.File(published.Stability), m); err != nil {
-		return nil, fmt.Errorf("the published map of stability: %w", err)
+var Published = sync.OnceValue(func() *Map { return embedded[*Map](published.Stability) })
+
+// embedded is what a published file has.
+func embedded[T any](path string) (v T) {
+	if err := json.Unmarshal(published.File(path), &v); err != nil {
+		panic("stability: " + err.Error()) // it is embedded
 	}
-	return m, nil
-})
+	return v
+}
 
 // RealGap is the size of a mismatch that was published for training of a real model, in nats per token.
 type RealGap struct {
@@ -262,12 +264,7 @@ type RealGap struct {
 }
 
 // RealGaps are those next to which the gaps of the map are shown.
-var RealGaps = sync.OnceValue(func() (list []RealGap) {
-	if err := json.Unmarshal(published.File(published.RealGaps), &list); err != nil {
-		panic("stability: " + err.Error()) // it is embedded
-	}
-	return list
-})
+var RealGaps = sync.OnceValue(func() []RealGap { return embedded[[]RealGap](published.RealGaps) })
 
 // Problem is a problem that users have, with the stressor of the map that stands for it.
 type Problem struct{ Name, Title, Study, Stressor string }
@@ -380,13 +377,7 @@ func (s *Study) Answer(problem Problem) (answer Answer, ok bool) {
 }
 
 // Ask is the answer of the published map.
-func Ask(problem string) (answer Answer, ok bool) {
-	m, err := Published()
-	if err != nil {
-		return answer, false
-	}
-	return m.Answer(problem)
-}
+func Ask(problem string) (answer Answer, ok bool) { return Published().Answer(problem) }
 
 // Measured says what the answer is and of what runs.
 func (a *Answer) Measured() string {

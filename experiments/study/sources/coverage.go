@@ -169,13 +169,9 @@ func publishedCheck(id, name string) (string, error) {
 
 // publishedArm is what the map of stability has of a correction under a stressor: "staleness: 16, opsm-1e-4".
 func publishedArm(name string) (string, error) {
-	m, err := stability.Published()
-	if err != nil {
-		return "", err
-	}
 	of, arm, _ := strings.Cut(name, ": ")
 	stressor, method, _ := strings.Cut(arm, ", ")
-	if s := m.Study(of); s != nil {
+	if s := stability.Published().Study(of); s != nil {
 		if a := s.Arm(stressor, method); a != nil {
 			return a.Effect(), nil
 		}

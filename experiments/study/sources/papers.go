@@ -118,12 +118,8 @@ func Answering(list []Laddered) *Laddered {
 
 // OverLadder is what the published map says of a claim over ladders of learning rates.
 func OverLadder(c claim.Claim) (list []Laddered) {
-	m, err := stability.Published()
-	if err != nil {
-		panic(err) // it is embedded
-	}
 	for _, l := range c.Ladder {
-		list = append(list, laddered(l, m.Study(l.Study)))
+		list = append(list, laddered(l, stability.Published().Study(l.Study)))
 	}
 	return list
 }
