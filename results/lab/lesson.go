@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"bytes"
 	_ "embed" // of lab.json
 	"encoding/json"
 	"fmt"
@@ -275,16 +274,11 @@ const DiagnosePage = "diagnose.html"
 func Diagnose(p Program, home string) []byte {
 	paper := results.SharedPaper()
 	style, script := paper.Style+"\n"+source("diagnose.css"), paper.Script+"\n"+source("diagnose.js")
-	var out bytes.Buffer
-	err := diagnosePage.Execute(&out, map[string]any{
+	return filled(diagnosePage, map[string]any{
 		"Policy": policyOf(sums(paper.Early, script)+" 'wasm-unsafe-eval'", style, "'none'"), "Style": template.CSS(style), "Early": template.JS(paper.Early), "Script": template.JS(script),
 		"Worker":  template.HTML(inScript(string(p.Support) + "\n" + source("worker.js"))),
 		"Program": template.HTML(`"` + quotable(p.Diagnose) + `"`), "Home": home, "Nav": navigation(home, DiagnosePage),
 	})
-	if err != nil {
-		panic("lab: " + err.Error()) // writing to memory cannot fail
-	}
-	return out.Bytes()
 }
 
 var diagnosePage = template.Must(template.New("").Parse(source("diagnose.html")))

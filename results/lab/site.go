@@ -72,25 +72,27 @@ func navigation(home, page string) template.HTML {
 func index(p Program, which results.Part, home, file, wasm string, size int) []byte {
 	paper := results.SharedPaper()
 	style := lean(paper.Style + "\n" + source("lab.css") + "\n" + which.Style)
-	var script strings.Builder
-	script.WriteString(paper.Library + "\n" + paper.Script)
-	script.WriteString("\n" + which.Script)
+	script := paper.Library + "\n" + paper.Script + "\n" + which.Script
 	for _, name := range []string{"panels.js", "guess.js", "engine.js", "lab.js"} {
-		script.WriteString("\n" + source(name))
+		script += "\n" + source(name)
 	}
-	all := lean(script.String())
+	all := lean(script)
 	scripts, connect := sums(paper.Early, all)+" 'wasm-unsafe-eval'", "'none'"
 	if file != "" {
 		scripts, connect = scripts+" 'self'", "'self'"
 	}
-	var out bytes.Buffer
-	err := page.Execute(&out, map[string]any{
+	return filled(page, map[string]any{
 		"Policy": policyOf(scripts, style, connect), "Nav": navigation(home, SitePage), "Style": template.CSS(style), "Early": template.JS(paper.Early), "Script": template.JS(all), "Licence": paper.Licence,
 		"Lab": template.HTML(base64.StdEncoding.EncodeToString(packedDocument)), "Which": template.HTML(base64.StdEncoding.EncodeToString(published.Gzip([]byte(which.HTML)))),
 		"Worker": template.HTML(inScript(lean(string(p.Support) + "\n" + source("worker.js")))),
 		"File":   file, "Sheets": file != "", "Bytes": size, "Program": template.HTML(wasm), // sheets stand next to the page
 	})
-	if err != nil {
+}
+
+// filled is a page with what stands in it.
+func filled(t *template.Template, data any) []byte {
+	var out bytes.Buffer
+	if err := t.Execute(&out, data); err != nil {
 		panic("lab: " + err.Error()) // writing to memory cannot fail
 	}
 	return out.Bytes()

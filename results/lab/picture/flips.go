@@ -175,17 +175,18 @@ func outside(u *record.Update) figure.Figure {
 func tables(u *record.Update, mode string, made int, caps []float64) []figure.Figure {
 	columns := []figure.Column{{Name: "token"}, {Name: "advantage", Align: figure.Right}, {Name: "log mu", Align: figure.Right}, {Name: "log old", Align: figure.Right}, {Name: "log new", Align: figure.Right},
 		{Name: "old/mu", Align: figure.Right}, {Name: "new/old", Align: figure.Right}, {Name: "new/mu", Align: figure.Right}, {Name: "weight", Align: figure.Right}, {Name: "clip"}}
-	build := func(cap int) figure.Figure {
+	var all []figure.Figure
+	for k := range max(len(caps), 1) {
 		p := figure.Figure{When: map[string]string{Mode: mode, Updates: strconv.Itoa(made)}, Kind: figure.Table, Name: "policies",
 			Title: fmt.Sprintf("%s, after %d of %d updates", mode, made, u.Updates), Columns: columns}
 		if caps != nil {
-			p.When[Cap] = short(caps[cap])
+			p.When[Cap] = short(caps[k])
 		}
 		clipped := 0
 		for i, t := range u.Tokens {
 			weight, branch := "1", t.MergedBranch[made]
 			if caps != nil {
-				weight, branch = short(t.Weight[cap]), t.DecoupledBranch[made]
+				weight, branch = short(t.Weight[k]), t.DecoupledBranch[made]
 			}
 			if branch != "kept" {
 				clipped++
@@ -194,11 +195,7 @@ func tables(u *record.Update, mode string, made int, caps []float64) []figure.Fi
 				short(t.Engine), short(t.Staleness[made]), short(t.Merged[made]), weight, branch))
 		}
 		p.Note = fmt.Sprintf("The clip removes the gradient of %d of these %d tokens.", clipped, len(u.Tokens))
-		return p
-	}
-	var all []figure.Figure
-	for i := range max(len(caps), 1) {
-		all = append(all, build(i))
+		all = append(all, p)
 	}
 	return all
 }
