@@ -342,10 +342,7 @@ type Scoring struct {
 
 // Score fills b.Old with what a learner with the weights says of the responses.
 func Score(b *batch.Batch, p *model.Params, how Scoring) {
-	o := learner.ScoreOptions{Policy: learner.Policy{Temperature: how.Temperature}, Distributions: how.Distributions}
-	if how.Temperature == 0 {
-		o.Temperature = 1
-	}
+	o := learner.ScoreOptions{Policy: learner.Policy{Temperature: cmp.Or(how.Temperature, 1)}, Distributions: how.Distributions}
 	if how.Replay {
 		o.Replay = learner.ReplayRollout
 	}

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"context"
 	_ "embed" // of the levels
 	"fmt"
@@ -177,14 +178,8 @@ func neutral(r recipe.Recipe) recipe.Recipe {
 // measure gives every level of a row, and its correction at the highest.
 func (row *levelRow) measure(ctx context.Context, r recipe.Recipe, p *model.Params, requests []rollout.Request, workers int) (*LevelResponse, error) {
 	out := &LevelResponse{Mechanism: row.Name, About: row.About, Ordered: row.Ordered}
-	gap := func(d level) (LevelGap, error) {
-		if err := ctx.Err(); err != nil {
-			return LevelGap{}, err
-		}
-		return measureLevel(r, p, d, requests, workers)
-	}
 	for _, d := range row.Levels {
-		g, err := gap(d)
+		g, err := measureLevel(ctx, r, p, d, requests, workers)
 		if err != nil {
 			return nil, err
 		}
@@ -197,7 +192,7 @@ func (row *levelRow) measure(ctx context.Context, r recipe.Recipe, p *model.Para
 		return out, nil
 	}
 	last := row.Levels[len(row.Levels)-1]
-	g, err := gap(level{last.Level, append(last.Set[:len(last.Set):len(last.Set)], row.Correction.Set...)})
+	g, err := measureLevel(ctx, r, p, level{last.Level, slices.Concat(last.Set, row.Correction.Set)}, requests, workers)
 	if err != nil {
 		return nil, fmt.Errorf("correction: %w", err)
 	}
@@ -208,8 +203,8 @@ func (row *levelRow) measure(ctx context.Context, r recipe.Recipe, p *model.Para
 	return out, nil
 }
 
-func measureLevel(r recipe.Recipe, p *model.Params, d level, requests []rollout.Request, workers int) (LevelGap, error) {
-	if err := r.Set(d.Set...); err != nil {
+func measureLevel(ctx context.Context, r recipe.Recipe, p *model.Params, d level, requests []rollout.Request, workers int) (LevelGap, error) {
+	if err := cmp.Or(ctx.Err(), r.Set(d.Set...)); err != nil {
 		return LevelGap{}, err
 	}
 	w, err := trainer.BeforeMeasurement(r, p, workers)

@@ -254,12 +254,8 @@ func (m *mixer) kvScales(n engine.Numerics, s subset) engine.KVScales {
 }
 
 func (m *mixer) at(s subset, name string) bool {
-	for i := range m.mechanisms {
-		if m.mechanisms[i].name == name {
-			return s.has(i)
-		}
-	}
-	return false
+	i := slices.IndexFunc(m.mechanisms, func(own mechanism) bool { return own.name == name })
+	return i >= 0 && s.has(i)
 }
 
 // scoring is how the log-probs of a set's mixture are taken from its logits.

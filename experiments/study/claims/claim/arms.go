@@ -164,11 +164,8 @@ func withRate(set []string, rate string) []string {
 	if rate == "" {
 		return set
 	}
-	own := SetLR("$rate")
-	if i := slices.Index(set, own); i >= 0 {
-		set = slices.Clone(set)
-		set[i] = SetLR(rate)
-		return set
+	if i := slices.Index(set, SetLR("$rate")); i >= 0 {
+		return slices.Concat(set[:i], []string{SetLR(rate)}, set[i+1:])
 	}
 	return append([]string{SetLR(rate)}, set...)
 }
