@@ -38,21 +38,6 @@ func rescored(l *measure.Learner, b *batch.Batch, replay bool) *batch.Batch {
 	return now
 }
 
-// rerouted is the share of tokens that visit another expert than in the
-// rollout, whose routes come from the first weights: engines are equal.
-func rerouted(b *batch.Batch) float64 {
-	hits := 0
-	for n := range b.Tokens() {
-		for l := range b.Layers {
-			if metrics.Flipped(b, n, l) {
-				hits++
-				break
-			}
-		}
-	}
-	return float64(hits) / float64(b.Tokens())
-}
-
 // clips counts the tokens that GRPO's clip at 0.2 cuts and those of the
 // responses that GSPO's clip cuts; spread is the mean |log-ratio| of the tokens.
 func clips(b *batch.Batch) (clipped []float64, spread float64) {
@@ -99,12 +84,11 @@ func (m *reroutes) Measure(e *claim.Env, o *claim.Observation) {
 	for _, f := range m.Models {
 		p := f.Model.params(e)
 		b := graded(e, p, fp32, fp32, m.Groups.of(e))
-		if f.Rates != nil {
-			for _, rate := range f.Rates {
-				l := updated(b, p, rate, 1)
-				o.Append(f.Name+" changed", rerouted(rescored(l, b, false)))
-				l.Close()
-			}
+		for _, rate := range f.Rates {
+			l := updated(b, p, rate, 1)
+			// The rollout's routes come from the first weights: engines are equal.
+			o.Append(f.Name+" changed", metrics.Compare(rescored(l, b, false)).FlipToken)
+			l.Close()
 		}
 		l := updated(b, p, m.Rate, m.Updates)
 		now := rescored(l, b, false)

@@ -144,10 +144,9 @@ func formed(t *task.Lookup, response []int32, notes bool) int {
 		if !slices.Contains(words[2:], block[blockTokens-1]) {
 			return k
 		}
-		for _, id := range block[:blockTokens-1] {
-			if notes && !slices.Contains(t.Symbols(false), id) { // the tool's own are as they should be
-				return k
-			}
+		unknown := func(id int32) bool { return !slices.Contains(t.Symbols(false), id) }
+		if notes && slices.ContainsFunc(block[:blockTokens-1], unknown) { // the tool's own are as they should be
+			return k
 		}
 	}
 	return toolTurns
