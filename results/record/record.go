@@ -372,10 +372,7 @@ func Judge(r *Record, metric string) RunOutcome {
 	nan := Number(math.NaN())
 	o := RunOutcome{Start: Number(curve.start), Mean: nan, Peak: nan, Final: nan, Drawdown: Number(curve.drawdown())}
 	if peak, final, ok := PeakAndEnd(curve.values); ok {
-		if curve.start > peak {
-			peak = curve.start
-		}
-		o.Mean, o.Peak, o.Final = Number(stats.Average(curve.values)), Number(peak), Number(final)
+		o.Mean, o.Peak, o.Final = Number(stats.Average(curve.values)), Number(max(peak, curve.peak)), Number(final)
 	}
 	o.Verdict = curve.verdict(float64(o.Peak), strings.HasSuffix(metric, "pass_rate"))
 	switch {
@@ -399,12 +396,13 @@ func JudgeAll(runs []*Record, metric string) []RunOutcome {
 // curve is what a run can be judged by: the finite values of a metric.
 type curve struct {
 	start  float64 // NaN if there was no evaluation before the first update
+	peak   float64 // of the start alone, minus infinity without one
 	steps  []int   // of the values after it
 	values []float64
 }
 
 func curveOf(column *Column) curve {
-	c := curve{start: math.NaN()}
+	c := curve{start: math.NaN(), peak: math.Inf(-1)}
 	if column == nil {
 		return c
 	}
@@ -412,7 +410,7 @@ func curveOf(column *Column) curve {
 		switch {
 		case !finite(v):
 		case column.Step[i] == 0:
-			c.start = v
+			c.start, c.peak = v, v
 		default:
 			c.steps, c.values = append(c.steps, column.Step[i]), append(c.values, v)
 		}
@@ -446,10 +444,7 @@ func (c curve) verdict(peak float64, rate bool) Verdict {
 // collapsed follows the means of consecutive evaluations: below the line at the
 // end, or for as long as a recovery may take.
 func (c curve) collapsed() bool {
-	peak, since := math.Inf(-1), -1 // the step from which it has been below the line
-	if finite(c.start) {
-		peak = c.start
-	}
+	peak, since := c.peak, -1 // the step from which it has been below the line
 	for i, mean := range runningMeans(c.values) {
 		peak = max(peak, mean)
 		at := c.steps[min(i+Window, len(c.steps))-1]
@@ -470,10 +465,7 @@ func (c curve) drawdown() float64 {
 	if len(c.values) == 0 {
 		return math.NaN()
 	}
-	peak, worst := math.Inf(-1), 0.0
-	if finite(c.start) {
-		peak = c.start
-	}
+	peak, worst := c.peak, 0.0
 	for _, mean := range runningMeans(c.values) {
 		peak = max(peak, mean)
 		worst = max(worst, peak-mean)
