@@ -332,28 +332,23 @@ func SmallestEffect(sd float64, n int) float64 {
 	if n < 2 {
 		return math.Inf(1)
 	}
-	return smallestShift(n) * (sd / math.Sqrt(float64(n)))
+	shift, known := shifts.Load(n)
+	if !known {
+		df := float64(n - 1)
+		critical := StudentQuantile(df)
+		shift = root(0, mostShift, func(shift float64) bool { return rejects(shift, critical, df) > power })
+		shifts.Store(n, shift)
+	}
+	return shift.(float64) * (sd / math.Sqrt(float64(n)))
 }
 
 // mostShift is the largest noncentrality that is looked at, that of the test of two values is 16.3: beyond some 37 its Poisson weights are
 // too small for a float64.
 const mostShift = 32
 
-// shifts has what smallestShift has found: each takes milliseconds, and the same ones are asked
-// for again and again.
+// shifts has, by the number of values, the noncentrality that the test of them detects with 80 % power: each takes milliseconds, and the
+// same ones are asked for again and again.
 var shifts sync.Map
-
-// smallestShift is the noncentrality that the test of n values detects with 80 % power.
-func smallestShift(n int) float64 {
-	if known, ok := shifts.Load(n); ok {
-		return known.(float64)
-	}
-	df := float64(n - 1)
-	critical := StudentQuantile(df)
-	shift := root(0, mostShift, func(shift float64) bool { return rejects(shift, critical, df) > power })
-	shifts.Store(n, shift)
-	return shift
-}
 
 // Enough is the smallest number of values with the given standard deviation of
 // which the two-sided 5 % t-test detects a true mean of that size with 80 % power;

@@ -110,19 +110,15 @@ func (f *follower) fill(vocab []string, tokens int) error {
 			t := &f.Tokens[k]
 			t.MergedBranch = append(t.MergedBranch, string(merged.Tokens[n].Branch))
 			t.DecoupledBranch = append(t.DecoupledBranch, string(decoupled.Tokens[n].Branch))
-			t.MergedLines = append(t.MergedLines, renamed(merged.Tokens[n].Lines()))
+			lines := merged.Tokens[n].Lines()
+			for i := range lines { // the anchor is the sampler's policy
+				lines[i] = strings.Replace(lines[i], "old =", "roll =", 1)
+			}
+			t.MergedLines = append(t.MergedLines, lines)
 			t.DecoupledLines = append(t.DecoupledLines, append(weights.Tokens[n].Lines(), decoupled.Tokens[n].Lines()...))
 		}
 	}
 	return nil
-}
-
-// renamed calls the anchor by its name where that is the sampler's policy.
-func renamed(lines []string) []string {
-	for i := range lines {
-		lines[i] = strings.Replace(lines[i], "old =", "roll =", 1)
-	}
-	return lines
 }
 
 // tisCap is the cap of the weights in the formulas (verl's default).
