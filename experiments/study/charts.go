@@ -11,16 +11,6 @@ import (
 	"driftlab/results/stats"
 )
 
-// windowed are the windows of a metric, at their middles.
-func windowed(name string) func(o *Outcome) (x, y []float64) {
-	return func(o *Outcome) (x, y []float64) {
-		for k, value := range o.Windows.Values[name] {
-			x, y = append(x, float64((k+1)*o.Windows.Every)-float64(float64(o.Windows.Every)/2)), append(y, float64(value))
-		}
-		return x, y
-	}
-}
-
 // lines draws a curve for each value of a factor and, in it, one for each seed: the
 // mean over the points with that value.
 func (v *view) lines(f IndexFactor, metric, unit string, curve func(*Outcome) (x, y []float64)) figure.Figure {

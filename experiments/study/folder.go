@@ -130,30 +130,25 @@ func (d *Folder) compared() []comparison {
 	return d.comparisons
 }
 
-// missing are the cells without an outcome, one for each run, by what they are.
-func (d *Folder) missing(wanted []place) (list []string) {
-	seen := map[string]bool{}
-	for _, w := range wanted {
-		if key := d.Arms[w.arm].Keys[w.seed]; d.done[key] != nil || seen[key] {
-			continue
-		}
-		seen[d.Arms[w.arm].Keys[w.seed]] = true
-		name := fmt.Sprintf("seed %d", d.Seeds[w.seed])
-		for _, f := range d.Factors {
-			name = f.Name + "=" + d.Arms[w.arm].Values[f.Name] + ", " + name
-		}
-		list = append(list, name)
-	}
-	return list
-}
-
 // Missing says which runs are missing; empty if none is.
 func (d *Folder) Missing() string { return d.lacks(d.wanted(d.done)) }
 
 // lacks is Missing of some cells.
 func (d *Folder) lacks(wanted []place) string {
 	const most = 3
-	list := d.missing(wanted)
+	var list []string // what the runs are
+	seen := map[string]bool{}
+	for _, w := range wanted {
+		a := &d.Arms[w.arm]
+		if key := a.Keys[w.seed]; d.done[key] == nil && !seen[key] {
+			seen[key] = true
+			name := fmt.Sprintf("seed %d", d.Seeds[w.seed])
+			for _, f := range d.Factors {
+				name = f.Name + "=" + a.Values[f.Name] + ", " + name
+			}
+			list = append(list, name)
+		}
+	}
 	if len(list) == 0 {
 		return ""
 	}

@@ -298,7 +298,12 @@ func (v *view) factor(i int, f IndexFactor) results.Section {
 		s.Blocks = append(s.Blocks, &main)
 		var more results.Charts
 		for _, name := range []string{"gap/k3", "gap/ess_sequence", "actor/entropy", "response_length/mean"} {
-			more = append(more, v.lines(f, name, fmt.Sprintf("means of %d steps", windowSteps), windowed(name)))
+			more = append(more, v.lines(f, name, fmt.Sprintf("means of %d steps", windowSteps), func(o *Outcome) (x, y []float64) {
+				for k, value := range o.Windows.Values[name] { // at the middles of the windows
+					x, y = append(x, float64((k+1)*o.Windows.Every)-float64(float64(o.Windows.Every)/2)), append(y, float64(value))
+				}
+				return x, y
+			}))
 		}
 		s.Blocks = append(s.Blocks, more)
 	}
