@@ -746,12 +746,17 @@ func PassAtKOf(groups []RunGroup) figure.Figure {
 		passCurves, "", ", fitted")
 }
 
-// atEnds completes a chart of shares with lines of the evaluations that it shows: for each as many as there are endings of its name, which the
-// curves of a run at that evaluation become the seeds of.
+// atEnds completes a chart of shares with lines of the evaluations that it shows, those before and after training of one group alone, the
+// last ones of several: for each as many as there are endings of its name, which the curves of a run at that evaluation become the seeds of.
 func atEnds(groups []RunGroup, c figure.Figure, curves func(r *record.Record, at func(*record.Column) int) []figure.Series, endings ...string) figure.Figure {
 	c.Kind, c.Y.High = figure.Lines, 1
+	last := func(c *record.Column) int { return len(c.Value) - 1 }
 	for _, g := range groups {
-		for _, end := range endsOf(g, len(groups)) {
+		ends := []end{{g.Name, last}}
+		if len(groups) == 1 {
+			ends = []end{{"before training", func(*record.Column) int { return 0 }}, {"at the end", last}}
+		}
+		for _, end := range ends {
 			arms := make([]figure.Series, len(endings))
 			for i, ending := range endings {
 				arms[i] = figure.Series{Name: end.name + ending, Slot: len(c.Series)/len(endings) + 1}
@@ -776,17 +781,6 @@ func atEnds(groups []RunGroup, c figure.Figure, curves func(r *record.Record, at
 type end struct {
 	name string
 	at   func(*record.Column) int
-}
-
-// endsOf are the evaluations that a chart of that many groups shows: those before and
-// after training of one alone, the last ones of several.
-func endsOf(g RunGroup, groups int) []end {
-	last := end{g.Name, func(c *record.Column) int { return len(c.Value) - 1 }}
-	if groups > 1 {
-		return []end{last}
-	}
-	last.name = "at the end"
-	return []end{{"before training", func(*record.Column) int { return 0 }}, last}
 }
 
 // passCurves are pass@k of a run's evaluation, counted and beyond.
