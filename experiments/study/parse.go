@@ -167,15 +167,19 @@ func columnOf(field string) string {
 // bases is the field base: one recipe, or a list.
 type bases []string
 
-func (b *bases) ReadNode(n recipe.Node) {
+func (b *bases) ReadNode(n recipe.Node) { *b = readOnce[string](n, "%v is given twice") }
+
+// readOnce reads a list, none of which is to be given twice.
+func readOnce[T comparable](n recipe.Node, fault string) (list []T) {
 	for _, item := range n.Items() {
-		var name string
-		item.Into(&name)
-		if slices.Contains(*b, name) {
-			item.Fault("%s is given twice", name)
+		var value T
+		item.Into(&value)
+		if slices.Contains(list, value) {
+			item.Fault(fault, value)
 		}
-		*b = append(*b, name)
+		list = append(list, value)
 	}
+	return list
 }
 
 // changes is a mapping of fields of recipes.
@@ -206,15 +210,7 @@ func (s *seeds) ReadNode(n recipe.Node) {
 		*s = SeedsInRow(row.First, row.Count)
 		return
 	}
-	for _, item := range n.Items() {
-		var seed uint64
-		item.Into(&seed)
-		if slices.Contains(*s, seed) {
-			item.Fault("seed %d is given twice", seed)
-		}
-		*s = append(*s, seed)
-	}
-	if len(*s) == 0 {
+	if *s = readOnce[uint64](n, "seed %v is given twice"); len(*s) == 0 {
 		n.Fault("no seed: give a list, or {first: 1, count: 3}")
 	}
 }

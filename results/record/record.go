@@ -136,7 +136,7 @@ func Load(dir string) (*Record, error) {
 		return nil, err
 	}
 	var clock []byte
-	if r.Clock, clock, err = readClock(dir); err != nil {
+	if r.Clock, clock, err = readOptional[Clock](dir, ClockFile); err != nil {
 		return nil, err
 	}
 	if !finished {
@@ -264,10 +264,6 @@ func WriteClock(dir string, c *Clock) error {
 	}
 	return WriteFile(dir, ClockFile, text)
 }
-
-// readClock reads the clock's file of a run directory with its text; nil where the
-// run's schedule has no clock.
-func readClock(dir string) (*Clock, []byte, error) { return readOptional[Clock](dir, ClockFile) }
 
 // Window is the number of consecutive evaluations whose mean stands for a
 // run's peak and for its end.

@@ -219,7 +219,7 @@ func (r *Run) Finish(summary Summary) error {
 	if err := writeAtomic(filepath.Join(r.dir, SummaryFile), text); err != nil {
 		return err
 	}
-	_, clock, err := readClock(r.dir)
+	_, clock, err := readOptional[Clock](r.dir, ClockFile)
 	if err != nil {
 		return err
 	}
