@@ -78,16 +78,13 @@ func (p *pair) scoredPair(e *claim.Env, b *batch.Batch, q probe) *scoredPair {
 	return s
 }
 
-// pairMetric is what can be recorded of a scored pair.
-type pairMetric func(s *scoredPair) []float64
-
 // number is a metric of one number.
-func number(of func(s *scoredPair) float64) pairMetric {
+func number(of func(s *scoredPair) float64) func(s *scoredPair) []float64 {
 	return func(s *scoredPair) []float64 { return []float64{of(s)} }
 }
 
-// pairMetrics are all of them.
-var pairMetrics = map[string]pairMetric{
+// pairMetrics are what can be recorded of a scored pair.
+var pairMetrics = map[string]func(s *scoredPair) []float64{
 	"mean |dlogp|":                      number(func(s *scoredPair) float64 { return s.gap.MeanAbsDlogp }),
 	"largest |dlogp|":                   number(func(s *scoredPair) float64 { return s.gap.MaxAbsDlogp }),
 	"k1":                                number(func(s *scoredPair) float64 { return s.gap.K1 }),

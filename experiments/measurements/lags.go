@@ -207,18 +207,6 @@ func lagLawExponent(j *claim.Judge, _, texts []string) []float64 {
 	return stats.Each(left, func(alpha float64) float64 { return float64(n*all) - float64((n-1)*alpha) })
 }
 
-// rateBound is the bound on the learning rate under staleness of 2607.01083 with its constants as rates times updates:
-// a batch's surrogate bias of O(S·η) and its sum over T updates each stay below what the run can stand.
-type rateBound struct {
-	// Batch is R_batch/G, Critical is R_crit/G.
-	Batch, Critical float64
-}
-
-// stable is the greatest stable learning rate at a staleness of S updates over T updates: min(Batch/S, Critical/T).
-func (l rateBound) stable(staleness, updates float64) float64 {
-	return min(l.Batch/staleness, l.Critical/updates)
-}
-
 // stalenessRun is a curve of pass rates at a staleness, in updates, and a learning rate.
 type stalenessRun struct {
 	staleness, rate float64
@@ -348,8 +336,9 @@ func collapsesNote(j *claim.Judge, _ []string) string {
 		collapsed, runs, len(collapseSlope(1)(j, nil, nil)), len(j.Runs))
 }
 
-// collapsesTable has how many runs collapse by staleness and rate, and the greatest stable rate next to the bound with its
-// constants from the first and the last staleness.
+// collapsesTable has how many runs collapse by staleness and rate, and the greatest stable rate next to the bound under staleness of
+// 2607.01083 with its constants from the first and the last staleness: a batch's surrogate bias of O(S·η) and its sum over T updates
+// each stay below what the run can stand.
 func collapsesTable(j *claim.Judge) *figure.Figure {
 	const updates = 480
 	t := &figure.Figure{Kind: figure.Table, Title: "Runs that collapse", Columns: []figure.Column{{Name: "staleness"}}}
@@ -362,7 +351,7 @@ func collapsesTable(j *claim.Judge) *figure.Figure {
 	}
 	list := stalenesses(j.Runs[0])
 	first, last := list[0], list[len(list)-1]
-	law := rateBound{Batch: mean(last) * last, Critical: mean(first) * updates}
+	batch, critical := mean(last)*last, mean(first)*updates // R_batch/G and R_crit/G
 	for _, staleness := range append([]float64{0}, list...) {
 		cells := []figure.Cell{figure.Word(fmt.Sprint(staleness))}
 		for _, r := range stalenessRuns(j.Runs[0]) {
@@ -382,12 +371,12 @@ func collapsesTable(j *claim.Judge) *figure.Figure {
 		}
 		predicted := figure.Word("")
 		if staleness > 0 {
-			predicted = figure.Number(law.stable(staleness, updates), 2)
+			predicted = figure.Number(min(batch/staleness, critical/updates), 2)
 		}
 		t.Add(append(cells, figure.Number(mean(staleness), 2), predicted)...)
 	}
 	t.Columns = append(t.Columns, figure.Column{Name: "greatest stable rate", Align: figure.Right}, figure.Column{Name: "law", Align: figure.Right})
-	t.Note = fmt.Sprintf("Greatest stable rate: geometric mean over replications. Law: min(R_batch/(S·G), R_crit/(T·G)) with the constants that fit the first and last staleness, %.2g and %.2g.", law.Batch, law.Critical)
+	t.Note = fmt.Sprintf("Greatest stable rate: geometric mean over replications. Law: min(R_batch/(S·G), R_crit/(T·G)) with the constants that fit the first and last staleness, %.2g and %.2g.", batch, critical)
 	return t
 }
 

@@ -43,18 +43,6 @@ func TestBreakEvenShare(t *testing.T) {
 	}
 }
 
-// TestRateBound: the smaller of the two bounds binds.
-func TestRateBound(t *testing.T) {
-	l := rateBound{Batch: 0.016, Critical: 0.48}
-	for _, c := range []struct{ got, want float64 }{
-		{l.stable(4, 480), 0.001}, {l.stable(16, 480), 0.001}, {l.stable(64, 480), 0.00025}, {l.stable(4, 960), 0.0005},
-	} {
-		if math.Abs(c.got/c.want-1) > 1e-12 {
-			t.Errorf("%v, want %v", c.got, c.want)
-		}
-	}
-}
-
 // A collapse is where a run falls below its best for good; in runs that follow the law, the slopes are the law's exponents.
 func TestCollapseAndSlopes(t *testing.T) {
 	for _, c := range []struct {
