@@ -2,7 +2,6 @@ package rollout
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"driftlab/engine"
@@ -118,7 +117,8 @@ func (e *Engine) fused(m *sampler, slot int, own []float32) (row []float32, shif
 		}
 		row = m.mixed
 	}
-	return row, m.apart(row, own, e.sampling)
+	m.laws(row, own, e.sampling)
+	return row, distance(m.logp, m.probs)
 }
 
 // blended is a row of logits whose distribution is the mixture of the distributions of two rows.
@@ -148,16 +148,6 @@ func (m *sampler) laws(x, y []float32, s Sampling) {
 		kernel.LogSoftmax(of.law, of.logits, n, scale)
 		kernel.Exp(of.law, of.law)
 	}
-}
-
-// apart is the total variation of the distributions of two rows of logits.
-func (m *sampler) apart(x, y []float32, s Sampling) float64 {
-	m.laws(x, y, s)
-	sum := 0.0
-	for a, p := range m.logp {
-		sum += math.Abs(float64(p) - float64(m.probs[a]))
-	}
-	return sum / 2
 }
 
 func (e *Engine) fuses(requests []Request) bool {

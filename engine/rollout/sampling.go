@@ -205,19 +205,10 @@ func (m *sampler) truncate(s Sampling) (kept float64) {
 // the tensor.
 func (m *sampler) pick(support []int32, kept float64, rng *rand.PCG) int32 {
 	u := uniform(rng) * kept
-	var sum float64
-	last := int32(-1)
 	if support == nil {
-		for i, p := range m.probs {
-			if p > 0 {
-				last = int32(i)
-			}
-			if sum += float64(p); u < sum {
-				return int32(i)
-			}
-		}
-		return max(last, 0)
+		return drawFrom(m.probs, u)
 	}
+	sum, last := 0.0, int32(0)
 	for _, id := range support {
 		if m.probs[id] > 0 {
 			last = id
@@ -226,7 +217,7 @@ func (m *sampler) pick(support []int32, kept float64, rng *rand.PCG) int32 {
 			return id
 		}
 	}
-	return max(last, 0)
+	return last
 }
 
 // uniform draws from [0, 1).

@@ -400,10 +400,12 @@ func (s Speculative) Law(dst, p, q []float64) {
 }
 
 // Distance is the total variation ½·Σ|p - q| of two distributions.
-func Distance(p, q []float64) float64 {
+func Distance(p, q []float64) float64 { return distance(p, q) }
+
+func distance[T float32 | float64](p, q []T) float64 {
 	sum := 0.0
 	for a := range p {
-		sum += math.Abs(p[a] - q[a])
+		sum += math.Abs(float64(p[a]) - float64(q[a]))
 	}
 	return sum / 2
 }
@@ -424,13 +426,13 @@ func Speedup(acceptance, cost float64, k int) float64 {
 
 // drawFrom returns the index at which the running sum of a distribution exceeds u; what
 // rounding leaves belongs to the last possible one.
-func drawFrom(law []float64, u float64) int32 {
+func drawFrom[T float32 | float64](law []T, u float64) int32 {
 	sum, last := 0.0, int32(0)
 	for a, x := range law {
 		if x > 0 {
 			last = int32(a)
 		}
-		if sum += x; u < sum {
+		if sum += float64(x); u < sum {
 			return int32(a)
 		}
 	}
