@@ -1,5 +1,7 @@
 package model
 
+import "cmp"
+
 // Values of Config.Positions.
 const (
 	// Rotary turns queries and keys by an angle that grows with the position
@@ -56,44 +58,36 @@ func Default() Config {
 // every field without meaning for this variant cleared, so that two
 // configurations of the same model compare equal.
 func (c Config) WithDefaults() Config {
-	setDefault(&c.Layers, 2)
-	setDefault(&c.DModel, 32)
-	setDefault(&c.Heads, 4)
-	setDefault(&c.KVHeads, c.Heads)
-	setDefault(&c.DFF, 2*c.DModel)
-	setDefault(&c.Context, 128)
-	setDefault(&c.Positions, Rotary)
-	setDefault(&c.NormEps, 1e-5)
+	c.Layers = cmp.Or(c.Layers, 2)
+	c.DModel = cmp.Or(c.DModel, 32)
+	c.Heads = cmp.Or(c.Heads, 4)
+	c.KVHeads = cmp.Or(c.KVHeads, c.Heads)
+	c.DFF = cmp.Or(c.DFF, 2*c.DModel)
+	c.Context = cmp.Or(c.Context, 128)
+	c.Positions = cmp.Or(c.Positions, Rotary)
+	c.NormEps = cmp.Or(c.NormEps, 1e-5)
 	c.LayerTypes = c.LayerTypes.expanded(c.Layers)
 	if c.HasLayer(SparseAttention) {
-		setDefault(&c.IndexTopK, 16)
-		setDefault(&c.IndexHeads, 2)
+		c.IndexTopK = cmp.Or(c.IndexTopK, 16)
+		c.IndexHeads = cmp.Or(c.IndexHeads, 2)
 	} else {
 		c.IndexTopK, c.IndexHeads = 0, 0
 	}
 	if c.Positions == Learned {
 		c.RopeTheta = 0
 	} else {
-		setDefault(&c.RopeTheta, 100)
+		c.RopeTheta = cmp.Or(c.RopeTheta, 100)
 	}
 	if c.Experts == 0 || c.Experts == 1 {
 		c.Experts, c.TopK, c.GateOrder, c.Renormalise = 0, 0, "", false
 		return c
 	}
-	setDefault(&c.TopK, 2)
-	setDefault(&c.GateOrder, TopKThenSoftmax)
+	c.TopK = cmp.Or(c.TopK, 2)
+	c.GateOrder = cmp.Or(c.GateOrder, TopKThenSoftmax)
 	if c.GateOrder == TopKThenSoftmax {
 		c.Renormalise = false
 	}
 	return c
-}
-
-// setDefault replaces a zero value.
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // Dense reports whether the model has one feed-forward network per layer and
