@@ -30,26 +30,25 @@ func (c Config) Validate() error {
 		return !outside
 	}
 
-	sizes := within("layers", c.Layers, 1, maxLayers)
-	sizes = within("d_model", c.DModel, 1, maxWidth) && sizes
+	within("layers", c.Layers, 1, maxLayers)
+	within("d_model", c.DModel, 1, maxWidth)
 	heads := within("heads", c.Heads, 1, maxWidth)
 	kv := within("kv_heads", c.KVHeads, 1, maxWidth)
-	sizes = within("d_ff", c.DFF, 1, maxWidth) && sizes
-	sizes = within("context", c.Context, 1, maxContext) && sizes
-	sizes = within("experts", c.Experts, 0, MaxExperts) && sizes
+	within("d_ff", c.DFF, 1, maxWidth)
+	within("context", c.Context, 1, maxContext)
+	within("experts", c.Experts, 0, MaxExperts)
 	if c.Vocab == 0 {
 		refuse(true, "model.vocab: not set: the task or the checkpoint brings the vocabulary")
-		sizes = false
 	} else {
-		sizes = within("vocab", c.Vocab, 2, maxVocab) && sizes
+		within("vocab", c.Vocab, 2, maxVocab)
 	}
 
 	if err := c.LayerTypes.validate(c.Layers); err != nil {
 		faults = append(faults, err)
 	}
 	if c.HasLayer(SparseAttention) {
-		sizes = within("index_topk", c.IndexTopK, 1, maxContext) && sizes
-		sizes = within("index_n_heads", c.IndexHeads, 1, maxWidth) && sizes
+		within("index_topk", c.IndexTopK, 1, maxContext)
+		within("index_n_heads", c.IndexHeads, 1, maxWidth)
 	}
 	refuse(heads && c.DModel > 0 && c.DModel%c.Heads != 0, "model.heads: %d does not divide d_model %d", c.Heads, c.DModel)
 	refuse(heads && kv && c.Heads%c.KVHeads != 0, "model.kv_heads: %d does not divide heads %d", c.KVHeads, c.Heads)
@@ -64,7 +63,7 @@ func (c Config) Validate() error {
 	refuse(!(c.NormEps > 0) || c.NormEps > 1, "model.norm_eps: %v is outside (0, 1]", c.NormEps)
 	refuse(!c.Dense() && (c.TopK < 1 || c.TopK > c.Experts), "model.top_k: %d is outside [1, experts %d]", c.TopK, c.Experts)
 	refuse(!c.Dense() && c.GateOrder != TopKThenSoftmax && c.GateOrder != SoftmaxThenTopK, "model.gate_order: unknown %q: use %s or %s", c.GateOrder, TopKThenSoftmax, SoftmaxThenTopK)
-	if sizes && heads && kv && len(faults) == 0 {
+	if len(faults) == 0 {
 		if err := c.Fits(InEngines, "the weights and a copy in each engine"); err != nil {
 			faults = append(faults, err)
 		}
