@@ -107,15 +107,15 @@ func TestCheckpointGolden(t *testing.T) {
 	for _, name := range []string{"moe", "moe grouped", "moe learned", "dense"} {
 		p := New(shapes[name])
 		p.Init(1)
-		files := must.Get(encode(p, Extras{Vocab: []string{"<bos>", "0", "+"}, BOS: ptr(0), EOS: ptr(2), Notes: map[string]string{"recipe": "golden", "step": "0"}}))(t)
+		files := must.Get(Files(p, Extras{Vocab: []string{"<bos>", "0", "+"}, BOS: ptr(0), EOS: ptr(2), Notes: map[string]string{"recipe": "golden", "step": "0"}}))(t)
 		var b bytes.Buffer
-		for _, f := range files {
-			fmt.Fprintf(&b, "-- %s --\n", f.name)
-			if f.name != weightsFile {
-				b.Write(f.data)
+		for _, file := range []string{weightsFile, vocabFile, configFile} {
+			fmt.Fprintf(&b, "-- %s --\n", file)
+			if file != weightsFile {
+				b.Write(files[file])
 				continue
 			}
-			parsed := must.Get(safetensors.Parse(f.data))(t)
+			parsed := must.Get(safetensors.Parse(files[file]))(t)
 			for _, x := range parsed.Tensors {
 				fmt.Fprintf(&b, "%s %s %v\n", x.Name, x.DType, x.Shape)
 			}
@@ -158,10 +158,10 @@ func small(t *testing.T) fstest.MapFS {
 	t.Helper()
 	p := New(Config{Layers: 2, DModel: 4, Heads: 2, Experts: 2, DFF: 3, Vocab: 5})
 	p.Init(1)
-	files := must.Get(encode(p, Extras{Vocab: []string{"a", "b"}}))(t)
+	files := must.Get(Files(p, Extras{Vocab: []string{"a", "b"}}))(t)
 	fsys := fstest.MapFS{}
-	for _, f := range files {
-		fsys["ck/"+f.name] = &fstest.MapFile{Data: f.data}
+	for name, data := range files {
+		fsys["ck/"+name] = &fstest.MapFile{Data: data}
 	}
 	return fsys
 }
@@ -404,8 +404,8 @@ func TestLoadForeign(t *testing.T) {
 // Whatever the two JSON files hold, loading gives a valid model or one line.
 func FuzzLoad(f *testing.F) {
 	p := New(Config{Layers: 1, DModel: 2, Heads: 1, Experts: 2, DFF: 1, Vocab: 2, Context: 3})
-	files := must.Get(encode(p, Extras{Vocab: []string{"a"}, EOS: ptr(1)}))(f)
-	weights, vocab, config := files[0].data, files[1].data, files[2].data
+	files := must.Get(Files(p, Extras{Vocab: []string{"a"}, EOS: ptr(1)}))(f)
+	weights, vocab, config := files[weightsFile], files[vocabFile], files[configFile]
 	f.Add(config, vocab)
 	f.Add(bytes.Replace(config, []byte(`"hidden_size": 2`), []byte(`"hidden_size": 65536`), 1), vocab)
 	f.Add(bytes.Replace(config, []byte(`"num_hidden_layers": 1`), []byte(`"num_hidden_layers": 1000`), 1), []byte("{}"))

@@ -99,10 +99,8 @@ func load(fsys fs.FS, dir, shown string, weights func(fsys fs.FS, dir string) ([
 	if err != nil {
 		return nil, in(weightsFile, err)
 	}
-	if extra != nil && extra.WeightsSHA256 != "" {
-		if sumOf(data) != extra.WeightsSHA256 {
-			return nil, in(weightsFile, errors.New("the file is damaged or not the one config.json was written for: copy it again, or delete weights_sha256 there if you changed the weights on purpose"))
-		}
+	if extra != nil && extra.WeightsSHA256 != "" && sumOf(data) != extra.WeightsSHA256 {
+		return nil, in(weightsFile, errors.New("the file is damaged or not the one config.json was written for: copy it again, or delete weights_sha256 there if you changed the weights on purpose"))
 	}
 	p, err := parseWeights(c, data)
 	if err != nil {
@@ -250,7 +248,7 @@ type Extras struct {
 // a folder left between two versions does not load. Errors are one line and
 // name the file.
 func Save(dir string, p *Params, x Extras) error {
-	files, err := encode(p, x)
+	files, err := Files(p, x)
 	if err != nil {
 		return unusable(dir, "%w", err)
 	}
@@ -282,21 +280,6 @@ func Save(dir string, p *Params, x Extras) error {
 
 // Files returns the files of a checkpoint folder by their names, as Save writes them.
 func Files(p *Params, x Extras) (map[string][]byte, error) {
-	list, err := encode(p, x)
-	files := make(map[string][]byte, len(list))
-	for _, f := range list {
-		files[f.name] = f.data
-	}
-	return files, err
-}
-
-// file is one encoded file of a checkpoint.
-type file struct {
-	name string
-	data []byte
-}
-
-func encode(p *Params, x Extras) ([]file, error) {
 	if len(x.Vocab) > p.Config.Vocab {
 		return nil, fmt.Errorf("%d tokens for a vocabulary of %d", len(x.Vocab), p.Config.Vocab)
 	}
@@ -309,34 +292,30 @@ func encode(p *Params, x Extras) ([]file, error) {
 	if err := safetensors.Write(&weights, tensors, map[string]string{"format": "pt"}); err != nil {
 		return nil, err
 	}
-	files, vocabSum := []file{{weightsFile, weights.Bytes()}}, ""
+	files, vocabSum := map[string][]byte{weightsFile: weights.Bytes()}, ""
 	if x.Vocab != nil {
 		vocab, err := formatVocab(x.Vocab)
 		if err != nil {
 			return nil, err
 		}
-		files, vocabSum = append(files, file{vocabFile, vocab}), sumOf(vocab)
+		files[vocabFile], vocabSum = vocab, sumOf(vocab)
 	}
 	config, err := formatConfig(p, x, sumOf(weights.Bytes()), vocabSum)
-	if err != nil {
-		return nil, err
-	}
-	return append(files, file{configFile, config}), nil
+	files[configFile] = config
+	return files, err
 }
 
 // replaceFiles writes the files into an existing folder and removes a vocabulary
 // of an earlier version.
-func replaceFiles(dir string, files []file) error {
-	vocab := false
-	for _, f := range files {
-		vocab = vocab || f.name == vocabFile
-		if err := atomicfile.Bytes(filepath.Join(dir, f.name), f.data); err != nil {
-			return unusable(dir, "writing %s: %w", f.name, err)
-		}
-	}
-	if !vocab {
-		if err := os.Remove(filepath.Join(dir, vocabFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return unusable(dir, "%w", err)
+func replaceFiles(dir string, files map[string][]byte) error {
+	for _, name := range []string{weightsFile, vocabFile, configFile} {
+		file := filepath.Join(dir, name)
+		if data, ok := files[name]; !ok {
+			if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
+				return unusable(dir, "%w", err)
+			}
+		} else if err := atomicfile.Bytes(file, data); err != nil {
+			return unusable(dir, "writing %s: %w", name, err)
 		}
 	}
 	return nil
