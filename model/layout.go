@@ -54,14 +54,10 @@ func (t *Tensor) Router() bool { return strings.HasSuffix(t.Name, routerSuffix) 
 // experts of a layer are one run, and each attention block, feed-forward block
 // and the head (with its norm) is one run.
 func Layout(c Config) []Tensor {
-	c = c.WithDefaults()
-	p := &Params{Config: c}
+	p := &Params{Config: c.WithDefaults()}
 	var list []Tensor
-	offset := 0
 	for _, v := range p.views() {
-		t := Tensor{Name: v.name, Shape: v.shape, Offset: offset}
-		offset = t.End()
-		list = append(list, t)
+		list = append(list, v.Tensor)
 	}
 	return list
 }
@@ -69,16 +65,20 @@ func Layout(c Config) []Tensor {
 // view is a tensor, named as in Hugging Face's MixtralForCausalLM, or in LlamaForCausalLM for the
 // dense variant, and the field that is to show it.
 type view struct {
-	name  string
+	Tensor
 	field *[]float32
-	shape []int
 }
 
 // views lists all tensors in the order of Layout, and makes the layers that have their fields.
 func (p *Params) views() (list []view) {
 	c := p.Config
 	d, kv, hd := c.DModel, c.KVDim(), c.HeadDim()
-	add := func(name string, field *[]float32, shape ...int) { list = append(list, view{name, field, shape}) }
+	offset := 0
+	add := func(name string, field *[]float32, shape ...int) {
+		t := Tensor{Name: name, Shape: shape, Offset: offset}
+		offset = t.End()
+		list = append(list, view{t, field})
+	}
 	add(embedName, &p.Embed, c.Vocab, d)
 	if c.Positions == Learned {
 		// Neither model has learned positions: the name is ours.

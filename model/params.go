@@ -38,7 +38,6 @@ type Params struct {
 
 	layers  []Layer
 	tensors []Tensor
-	byName  map[string]int
 }
 
 // Layer is the views of one transformer layer. Matrices are stored [out, in].
@@ -118,12 +117,12 @@ func View(c Config, theta []float32) *Params {
 	if len(theta) != c.Params() {
 		panic(fmt.Sprintf("model: View of %d values, the configuration has %d parameters", len(theta), c.Params()))
 	}
-	p := &Params{Config: c, Theta: theta, tensors: Layout(c), byName: map[string]int{}}
+	p := &Params{Config: c, Theta: theta}
 	at := map[*[]float32]*Tensor{}
-	for i, v := range p.views() {
-		t := &p.tensors[i]
+	for _, v := range p.views() {
+		t := v.Tensor
 		t.Data = theta[t.Offset:t.End():t.End()]
-		*v.field, at[v.field], p.byName[t.Name] = t.Data, t, i
+		*v.field, at[v.field], p.tensors = t.Data, &t, append(p.tensors, t)
 	}
 	join := func(first, last *[]float32) []float32 { return theta[at[first].Offset:at[last].End():at[last].End()] }
 	for l := range p.layers {
@@ -161,8 +160,8 @@ func (p *Params) Tensors() []Tensor { return p.tensors }
 
 // Tensor returns the tensor of that checkpoint name, or nil.
 func (p *Params) Tensor(name string) *Tensor {
-	i, ok := p.byName[name]
-	if !ok {
+	i := slices.IndexFunc(p.tensors, func(t Tensor) bool { return t.Name == name })
+	if i < 0 {
 		return nil
 	}
 	return &p.tensors[i]
