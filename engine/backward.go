@@ -305,22 +305,17 @@ func (p *Pass) attendGrad(k *worker, layer int, s *layerState, at int) {
 	d, kv, hd := c.DModel, c.KVDim(), c.HeadDim()
 	width := p.fusedWidth(layer)
 	b.prefixKV = b.prefixKV[:0]
-	for sequence := k.seqFrom; sequence < k.seqTo; sequence++ {
-		first, end := p.pack.Offsets[sequence], p.pack.Offsets[sequence+1]
-		if first == end {
-			continue
-		}
-		from, to := first-k.rowFrom, end-k.rowFrom
-		dout, dfused := b.mixed[from*d:to*d], b.qkv[from*width:to*width]
-		from, to = from+at, to+at
+	for q := range p.sequences(k) {
+		dout, dfused := b.mixed[q.from*d:q.to*d], b.qkv[q.from*width:q.to*width]
+		first, from, to := k.rowFrom+q.from, q.from+at, q.to+at
 		fused := s.fused[from*width : to*width]
 		own := attended{fused[d:], dfused[d:], width}
-		all, before := p.join(b, layer, sequence, own)
+		all, before := p.join(b, layer, q.number, own)
 		p.attention.AttendGrad(dfused, all.dkv, all.dkv[kv:], dout, fused, all.kv, all.kv[kv:], s.lse[from*c.Heads:to*c.Heads],
 			width, all.stride, before, to-from, p.keptFor(first, layer), &k.scratch)
-		p.part(b, layer, sequence, own, all)
+		p.part(b, layer, q.number, own, all)
 		if table := p.weights.rotary; table != nil {
-			kernel.RotaryGrad(dfused, width, p.pack.Positions[first:end], to-from, c.Heads+c.KVHeads, hd, table)
+			kernel.RotaryGrad(dfused, width, p.pack.Positions[first:], to-from, c.Heads+c.KVHeads, hd, table)
 		}
 	}
 }

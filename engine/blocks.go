@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"iter"
 	"runtime"
 	"slices"
 
@@ -12,6 +13,21 @@ import (
 // targets among them.
 type span struct {
 	rowFrom, rowTo, seqFrom, seqTo, targetFrom, targetTo int
+}
+
+// sequence is one of a block, with its rows there.
+type sequence struct{ number, from, to int }
+
+// sequences yields the sequences of a worker's block that have rows.
+func (p *Pass) sequences(k *worker) iter.Seq[sequence] {
+	return func(yield func(sequence) bool) {
+		for s := k.seqFrom; s < k.seqTo; s++ {
+			from, to := p.pack.Offsets[s]-k.rowFrom, p.pack.Offsets[s+1]-k.rowFrom
+			if from < to && !yield(sequence{s, from, to}) {
+				return
+			}
+		}
+	}
 }
 
 // blockRows is about how many rows of a model go through all layers together. A few

@@ -88,27 +88,22 @@ func (p *Pass) attend(k *worker, layer int, s *layerState, at int) {
 	c, shift := &p.config, at-k.rowFrom
 	d, kv, width := c.DModel, c.KVDim(), p.fusedWidth(layer)
 	k.prefix = -1
-	for sequence := k.seqFrom; sequence < k.seqTo; sequence++ {
-		from, to := p.pack.Offsets[sequence], p.pack.Offsets[sequence+1]
-		if from == to {
-			continue
-		}
-		cache := p.cacheOf(k, layer, sequence)
-		first := int(p.pack.Positions[from])
-		from, to = from+shift, to+shift // the rows in s
+	for q := range p.sequences(k) {
+		cache, first := p.cacheOf(k, layer, q.number), int(p.pack.Positions[k.rowFrom+q.from])
+		from, to := at+q.from, at+q.to
 		fused := s.fused[from*width : to*width]
 		kernel.StoreKV(cache, fused[d:], fused[d+kv:], width, to-from, first, kv)
 		if p.options.Retention != nil {
 			p.attendKept(k, layer, from, to, shift, s, cache)
 		} else {
 			var next kernel.KV
-			if p.options.Cache != nil && sequence+1 < k.seqTo {
-				next = p.options.Cache.at(layer, p.options.Slots[sequence+1])
+			if p.options.Cache != nil && q.number+1 < k.seqTo {
+				next = p.options.Cache.at(layer, p.options.Slots[q.number+1])
 			}
 			p.attention.Attend(s.mixed.dense[from*d:to*d], p.lse(s, from, to), fused, width, cache, to-from, first+1, next, &k.scratch)
 		}
 		if p.options.Mass != nil {
-			p.addMass(sequence, layer, shift, s, cache.Keys)
+			p.addMass(q.number, layer, shift, s, cache.Keys)
 		}
 	}
 }

@@ -130,16 +130,14 @@ const l2Eps = 1e-6
 func (linearAttention) mix(p *Pass, k *worker, layer int, s *layerState, from, to int) {
 	c, n, w := &p.config, &s.delta, p.weights.layers[layer].linear
 	d, heads, hd, width := c.DModel, c.Heads, c.HeadDim(), p.fusedWidth(layer)
-	rows, shift := to-from, from-k.rowFrom
-	for sequence := k.seqFrom; sequence < k.seqTo; sequence++ {
-		first, end := p.pack.Offsets[sequence]+shift, p.pack.Offsets[sequence+1]+shift
-		if first < end {
-			tail, _ := p.deltaMemory(k, layer, sequence)
-			if p.pack.Positions[first-shift] == 0 {
-				clear(tail)
-			}
-			kernel.ShortConv(n.conv[first*3*d:end*3*d], s.fused[first*width:], tail, w.conv, end-first, 3*d, width, model.ConvWidth)
+	rows := to - from
+	for q := range p.sequences(k) {
+		first, end := q.from+from, q.to+from
+		tail, _ := p.deltaMemory(k, layer, q.number)
+		if p.pack.Positions[k.rowFrom+q.from] == 0 {
+			clear(tail)
 		}
+		kernel.ShortConv(n.conv[first*3*d:end*3*d], s.fused[first*width:], tail, w.conv, end-first, 3*d, width, model.ConvWidth)
 	}
 	for r := from; r < to; r++ {
 		x := n.conv[r*3*d : (r+1)*3*d]
@@ -151,16 +149,14 @@ func (linearAttention) mix(p *Pass, k *worker, layer int, s *layerState, from, t
 		kernel.RMSNorm(dst[from*d:to*d], n.inverse[i][from*heads:to*heads], n.acted[i][from*d:to*d], w.gains[i], rows*heads, hd, l2Eps/float32(hd), p.num.norm)
 	}
 	kernel.DeltaGates(n.beta[from*heads:to*heads], n.decay[from*heads:to*heads], s.fused[from*width+4*d:], w.decayLog, w.decayBias, rows, heads, width)
-	for sequence := k.seqFrom; sequence < k.seqTo; sequence++ {
-		first, end := p.pack.Offsets[sequence]+shift, p.pack.Offsets[sequence+1]+shift
-		if first < end {
-			_, state := p.deltaMemory(k, layer, sequence)
-			kernel.DeltaRule(n.out[first*d:end*d], n.queries[first*d:end*d], n.keys[first*d:end*d], n.values[first*d:end*d],
-				n.beta[first*heads:end*heads], n.decay[first*heads:end*heads], state, end-first, heads, hd,
-				int(p.pack.Positions[first-shift]), p.num.delta, &k.scratch)
-			if cache := p.options.Cache; cache != nil { // how far the state has come
-				cache.reached[layer][p.options.Slots[sequence]] = p.pack.Positions[p.pack.Offsets[sequence+1]-1] + 1
-			}
+	for q := range p.sequences(k) {
+		first, end := q.from+from, q.to+from
+		_, state := p.deltaMemory(k, layer, q.number)
+		kernel.DeltaRule(n.out[first*d:end*d], n.queries[first*d:end*d], n.keys[first*d:end*d], n.values[first*d:end*d],
+			n.beta[first*heads:end*heads], n.decay[first*heads:end*heads], state, end-first, heads, hd,
+			int(p.pack.Positions[k.rowFrom+q.from]), p.num.delta, &k.scratch)
+		if cache := p.options.Cache; cache != nil { // how far the state has come
+			cache.reached[layer][p.options.Slots[q.number]] = p.pack.Positions[k.rowFrom+q.to-1] + 1
 		}
 	}
 	kernel.RMSNorm(n.outNormed[from*d:to*d], n.outInverse[from*heads:to*heads], n.out[from*d:to*d], w.norm, rows*heads, hd, float32(c.NormEps), p.num.norm)
@@ -194,11 +190,8 @@ func (linearAttention) mixGrad(p *Pass, k *worker, layer int, s *layerState, fro
 		kernel.SiLUGateGrad(b.qkv[r*width+3*d:][:d], g.normed[r*d:][:d], b.mixed[r*d:][:d], gate, normed, d)
 	}
 	kernel.RMSNormInputGrad(g.out, g.normed, n.out[from*d:to*d], n.outInverse[from*heads:to*heads], w.norm, rows*heads, hd, false)
-	for sequence := k.seqFrom; sequence < k.seqTo; sequence++ {
-		first, end := p.pack.Offsets[sequence]-k.rowFrom, p.pack.Offsets[sequence+1]-k.rowFrom
-		if first == end {
-			continue
-		}
+	for q := range p.sequences(k) {
+		first, end := q.from, q.to
 		x, y := first+from, end+from // the rows in s
 		kernel.DeltaRuleGrad(g.queries[first*d:end*d], g.keys[first*d:end*d], g.values[first*d:end*d], g.beta[first*heads:end*heads], g.decay[first*heads:end*heads],
 			g.out[first*d:end*d], n.queries[x*d:y*d], n.keys[x*d:y*d], n.values[x*d:y*d], n.beta[x*heads:y*heads], n.decay[x*heads:y*heads],
@@ -214,11 +207,8 @@ func (linearAttention) mixGrad(p *Pass, k *worker, layer int, s *layerState, fro
 			kernel.SiLUGrad(row[i*d:(i+1)*d], dx[r*d:(r+1)*d], conv[i*d:(i+1)*d])
 		}
 	}
-	for sequence := k.seqFrom; sequence < k.seqTo; sequence++ {
-		first, end := p.pack.Offsets[sequence]-k.rowFrom, p.pack.Offsets[sequence+1]-k.rowFrom
-		if first < end {
-			kernel.ShortConvGrad(b.qkv[first*width:], g.conv[first*3*d:end*3*d], w.conv, end-first, 3*d, width, model.ConvWidth)
-		}
+	for q := range p.sequences(k) {
+		kernel.ShortConvGrad(b.qkv[q.from*width:], g.conv[q.from*3*d:q.to*3*d], w.conv, q.to-q.from, 3*d, width, model.ConvWidth)
 	}
 }
 
@@ -229,11 +219,8 @@ func (linearAttention) weightsGrad(p *Pass, k *worker, layer int) {
 	rows, n, g := end-from, &s.delta, &k.back.delta
 	kernel.RMSNormGainGrad(to.Norm, g.normed, n.out[from*d:], n.outInverse[from*heads:], rows*heads, hd)
 	kernel.DeltaGatesParamGrad(to.DecayLog, to.DecayBias, g.decay, n.decay[from*heads:], k.back.qkv[4*d:], rows, heads, width)
-	for sequence := k.seqFrom; sequence < k.seqTo; sequence++ {
-		first, last := p.pack.Offsets[sequence]-k.rowFrom, p.pack.Offsets[sequence+1]-k.rowFrom
-		if first < last {
-			kernel.ShortConvWeightGrad(to.Conv, g.conv[first*3*d:], s.fused[(from+first)*width:], last-first, 3*d, width, model.ConvWidth)
-		}
+	for q := range p.sequences(k) {
+		kernel.ShortConvWeightGrad(to.Conv, g.conv[q.from*3*d:], s.fused[(from+q.from)*width:], q.to-q.from, 3*d, width, model.ConvWidth)
 	}
 }
 
@@ -538,12 +525,9 @@ func (p *Pass) choose(k *worker, layer int, s *layerState, at int) {
 	c, shift, width := &p.config, at-k.rowFrom, p.config.IndexWidth()
 	hd, heads := c.HeadDim(), c.IndexHeads
 	k.prefix = -1
-	for sequence := k.seqFrom; sequence < k.seqTo; sequence++ {
-		from, to := p.pack.Offsets[sequence], p.pack.Offsets[sequence+1]
-		if from == to {
-			continue
-		}
-		index := p.cacheOf(k, layer, sequence)
+	for q := range p.sequences(k) {
+		from, to := k.rowFrom+q.from, k.rowFrom+q.to
+		index := p.cacheOf(k, layer, q.number)
 		index.Keys, index.Values = ofIndex(c, index.Keys), ofIndex(c, index.Values)
 		k.indexKeys = k.indexKeys[:0]
 		for r := from; r < to; r++ {
