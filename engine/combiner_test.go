@@ -91,7 +91,7 @@ func TestCombiner(t *testing.T) {
 			}
 		}
 		got := make([]float32, width)
-		k.sum(got, x, all, experts, gates)
+		k.sum(got, &x, all, experts, gates)
 		for j, v := range got {
 			// Zeros may differ in sign: a device without an expert adds nothing.
 			if want := plainSum(x, all, j, width, experts, gates, outputs); v != want && !(math.IsNaN(float64(v)) && math.IsNaN(float64(want))) {
@@ -107,8 +107,8 @@ func TestCombinerAllocations(t *testing.T) {
 	dst, experts, gates := make([]float32, 32), []uint8{5, 1}, []float32{0.6, 0.4}
 	for _, text := range []string{"expert", "4:ring:bf16", "8:tree:bf16", "4:all_to_all:fp16"} {
 		x := must.Get(ParseExpertParallel(text))(t)
-		k.sum(dst, x, 8, experts, gates)
-		if n := testing.AllocsPerRun(20, func() { k.sum(dst, x, 8, experts, gates) }); n != 0 {
+		k.sum(dst, &x, 8, experts, gates)
+		if n := testing.AllocsPerRun(20, func() { k.sum(dst, &x, 8, experts, gates) }); n != 0 {
 			t.Errorf("%s: %v allocations", text, n)
 		}
 	}

@@ -153,23 +153,24 @@ func (x ExpertParallel) essential() ExpertParallel {
 	return x
 }
 
-// combiner adds the outputs of one token's experts in another order than by
-// rank. Each worker has its own.
+// combiner adds the outputs of one token's experts. Each worker has its own.
 type combiner struct {
-	order []int     // ranks, by expert
-	plane []int     // per device, where its sum is, -1 without any
-	sums  []float32 // [devices in use, d]
-	held  int       // the number of devices in use
-	slots []int32   // the token's slots in out, by rank
-	out   []float32 // the experts' outputs, [slots, d]
+	eager  bool             // each product and each sum by rank or by expert is rounded to format
+	format precision.Format // of the activations
+	order  []int            // ranks, by expert
+	plane  []int            // per device, where its sum is, -1 without any
+	sums   []float32        // [devices in use, d]
+	held   int              // the number of devices in use
+	slots  []int32          // the token's slots in out, by rank
+	out    []float32        // the experts' outputs, [slots, d]
 }
 
 func (k *combiner) output(rank, d int) []float32 { return k.out[int(k.slots[rank])*d:][:d] }
 
-// sum adds gates[rank] times the output of that rank over all ranks into dst.
-func (k *combiner) sum(dst []float32, x ExpertParallel, all int, experts []uint8, gates []float32) {
-	if x.Order == ByExpert {
-		k.byExpert(dst, experts, gates)
+// sum sets dst to gates[rank] times the output of that rank, summed over all ranks.
+func (k *combiner) sum(dst []float32, x *ExpertParallel, all int, experts []uint8, gates []float32) {
+	if x.Order <= ByExpert {
+		k.inOrder(dst, x.Order == ByExpert, experts, gates)
 		return
 	}
 	per := (all + x.Degree - 1) / x.Degree
@@ -206,16 +207,8 @@ func (k *combiner) sum(dst []float32, x ExpertParallel, all int, experts []uint8
 
 func (k *combiner) at(device, d int) []float32 { return k.sums[k.plane[device]*d:][:d] }
 
-func (k *combiner) byExpert(dst []float32, experts []uint8, gates []float32) {
-	k.inOrder(experts, true)
-	clear(dst)
-	for _, rank := range k.order {
-		kernel.AddScaled(dst, k.output(rank, len(dst)), gates[rank])
-	}
-}
-
-// inOrder lists the ranks, by the ids of their experts if byExpert is set.
-func (k *combiner) inOrder(experts []uint8, byExpert bool) {
+// inOrder adds by rank, or by the ids of the experts.
+func (k *combiner) inOrder(dst []float32, byExpert bool, experts []uint8, gates []float32) {
 	k.order = k.order[:0]
 	for rank := range experts {
 		k.order = append(k.order, rank)
@@ -223,19 +216,18 @@ func (k *combiner) inOrder(experts []uint8, byExpert bool) {
 			k.order[i-1], k.order[i] = k.order[i], k.order[i-1]
 		}
 	}
-}
-
-// eager is the sum by rank or by expert with each product and each sum rounded to f.
-func (k *combiner) eager(dst []float32, x ExpertParallel, experts []uint8, gates []float32, f precision.Format) {
-	k.inOrder(experts, x.Order == ByExpert)
 	clear(dst)
 	for _, rank := range k.order {
-		kernel.AddScaledEager(dst, k.output(rank, len(dst)), gates[rank], f)
+		if k.eager {
+			kernel.AddScaledEager(dst, k.output(rank, len(dst)), gates[rank], k.format)
+		} else {
+			kernel.AddScaled(dst, k.output(rank, len(dst)), gates[rank])
+		}
 	}
 }
 
 // byTree adds neighbouring devices' sums level by level.
-func (k *combiner) byTree(dst []float32, x ExpertParallel) {
+func (k *combiner) byTree(dst []float32, x *ExpertParallel) {
 	d := len(dst)
 	for step := 1; step < x.Degree; step *= 2 {
 		for g := 0; g+step < x.Degree; g += 2 * step {
@@ -254,7 +246,7 @@ func (k *combiner) byTree(dst []float32, x ExpertParallel) {
 }
 
 // byRing starts each chunk of columns at its own device.
-func (k *combiner) byRing(dst []float32, x ExpertParallel) {
+func (k *combiner) byRing(dst []float32, x *ExpertParallel) {
 	d := len(dst)
 	chunk := (d + x.Degree - 1) / x.Degree
 	for from := 0; from < d; from += chunk {

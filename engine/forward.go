@@ -274,25 +274,12 @@ func (p *Pass) combine(k *worker, layer int, s *layerState, from int) {
 		copy(sums, s.expertOut[first*d:])
 		return
 	}
-	position := p.plan(k, layer).Slot
-	routes := p.leaves(k, layer).routes
+	position, routes, add := p.plan(k, layer).Slot, p.leaves(k, layer).routes, &k.combiner
+	add.eager, add.format, add.out = p.num.eager, p.num.activations, s.expertOut[first*d:]
 	for i := range rows {
 		r := p.routedRow(k, i, all)
-		gates, sum := s.gates[(from+r)*top:][:top], sums[i*d:][:d]
-		switch {
-		case p.num.eager && p.num.experts.Order <= ByExpert:
-			k.combiner.slots, k.combiner.out = position[i*top:][:top], s.expertOut[first*d:]
-			k.combiner.eager(sum, p.num.experts, routes[r*top:(r+1)*top], gates, p.num.activations)
-			continue
-		case p.num.experts.Order != ByRank:
-			k.combiner.slots, k.combiner.out = position[i*top:][:top], s.expertOut[first*d:]
-			k.combiner.sum(sum, p.num.experts, c.Experts, routes[r*top:(r+1)*top], gates)
-			continue
-		}
-		clear(sum)
-		for rank, at := range position[i*top : (i+1)*top] {
-			kernel.AddScaled(sum, s.expertOut[(first+int(at))*d:][:d], gates[rank])
-		}
+		add.slots = position[i*top:][:top]
+		add.sum(sums[i*d:][:d], &p.num.experts, c.Experts, routes[r*top:(r+1)*top], s.gates[(from+r)*top:][:top])
 	}
 	round(p.num.activations, sums)
 }
