@@ -6,7 +6,6 @@ import (
 
 	"driftlab/engine"
 	"driftlab/engine/column"
-	"driftlab/engine/kernel"
 	"driftlab/model"
 )
 
@@ -207,24 +206,13 @@ func (e *Engine) finish(m *sampler, r *response, token int32) {
 	}
 }
 
-// drawOrRead samples the next token of a response from the row at hand, or reads it where
-// the response is given.
+// drawOrRead samples the next token of a response from the row at hand. Where the response is
+// given it reads the token, whose log-prob is over the whole vocabulary.
 func (m *sampler) drawOrRead(logits []float32, s Sampling, r *response) drawn {
 	if r.request.Given == nil {
 		return m.drawPrepared(logits, s, &r.rng)
 	}
-	return m.read(logits, s, r.request.Given[len(r.Token)])
-}
-
-// read records a token that is given in place of a drawn one: its log-prob over
-// the whole vocabulary, at the temperature or, for raw log-probs, without.
-func (m *sampler) read(logits []float32, s Sampling, token int32) drawn {
-	d := drawn{token: token, logp: float64(m.logp[token]), kept: 1}
-	if s.LogProbs == Raw {
-		kernel.LogSoftmax(m.probs, logits, len(logits), 1)
-		d.logp = float64(m.probs[token])
-	}
-	return d
+	return m.settle(drawn{kept: 1}, r.request.Given[len(r.Token)], logits, s)
 }
 
 func (e *Engine) ended(r *response, token int32) bool {

@@ -200,8 +200,7 @@ func (d *drafter) Follow(worker, from, to, target int) {
 // law is the distribution that was prepared last, as probabilities that sum to
 // one; valid until the next call.
 func (m *sampler) law(d drawn) []float64 {
-	m.exact = column.Resized(m.exact, len(m.probs))
-	clear(m.exact)
+	m.exact = column.Zeroed(m.exact, len(m.probs))
 	total := 0.0
 	if d.support == nil {
 		for a, p := range m.probs {
