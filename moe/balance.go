@@ -1,6 +1,9 @@
 package moe
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Balance is the load-balancing loss of the Switch Transformer
 // (arXiv:2101.03961, equation 4), for top-k routing:
@@ -64,10 +67,15 @@ func (b *Balance) count(logits []float32, ids []uint8, rows, topK, experts int) 
 	}
 }
 
-// softmax writes the probabilities of one row, summed in the order of the experts.
+// softmax writes the probabilities of logits, summed in their order. The largest is subtracted
+// first, NaN left out.
 func softmax(probs []float64, logits []float32) {
-	top := maximum(logits)
-	var sum float64
+	top, sum := math.Inf(-1), 0.0
+	for _, s := range logits {
+		if x := float64(s); x > top {
+			top = x
+		}
+	}
 	for e, s := range logits {
 		probs[e] = exp(float64(s) - top)
 		sum += probs[e]

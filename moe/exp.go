@@ -2,30 +2,6 @@ package moe
 
 import "math"
 
-var minusInf = math.Inf(-1)
-
-// maximum is the largest of the values, NaN left out; -Inf if there is none.
-func maximum(values []float32) float64 {
-	top := minusInf
-	for _, v := range values {
-		if x := float64(v); x > top {
-			top = x
-		}
-	}
-	return top
-}
-
-// maximumOf is the largest of the chosen values, NaN left out.
-func maximumOf(values []float32, chosen []uint8) float64 {
-	top := minusInf
-	for _, id := range chosen {
-		if x := float64(values[id]); x > top {
-			top = x
-		}
-	}
-	return top
-}
-
 // exp is e**x with the same bits on every machine: math.Exp is assembly on
 // some architectures and the compiler may fuse its products on others. The
 // method is from FreeBSD's e_exp.c: x = k ln2 + r with |r| <= ln2/2, a

@@ -229,29 +229,24 @@ func insert(ids []uint8, keys, logits, bias []float32) {
 func ranksAbove(a, b float32) bool { return a > b || (b != b && a == a) }
 
 func (g Gate) weigh(weights, logits []float32, ids []uint8, rows int) {
-	var e [MaxExperts + 1]float64
+	var picked [MaxExperts]float32
+	var probs [MaxExperts]float64
 	for r := range rows {
-		row, chosen := logits[r*g.Experts:(r+1)*g.Experts], ids[r*g.TopK:(r+1)*g.TopK]
-		w := weights[r*g.TopK : (r+1)*g.TopK]
-		var top, sum float64
+		row, w := logits[r*g.Experts:(r+1)*g.Experts], weights[r*g.TopK:(r+1)*g.TopK]
+		chosen := ids[r*g.TopK : (r+1)*g.TopK]
 		if g.overChosen() {
-			top = maximumOf(row, chosen)
-		} else {
-			top = maximum(row)
-			for _, s := range row {
-				sum += exp(float64(s) - top)
+			for j, id := range chosen {
+				picked[j] = row[id]
 			}
+			softmax(probs[:g.TopK], picked[:g.TopK])
+			for j := range w {
+				w[j] = float32(probs[j])
+			}
+			continue
 		}
+		softmax(probs[:g.Experts], row)
 		for j, id := range chosen {
-			e[j] = exp(float64(row[id]) - top)
-		}
-		if g.overChosen() {
-			for _, x := range e[:len(chosen)] {
-				sum += x
-			}
-		}
-		for j := range w {
-			w[j] = float32(e[j] / sum)
+			w[j] = float32(probs[id])
 		}
 	}
 }
@@ -268,6 +263,7 @@ func (g Gate) Grad(dlogits, dweights, weights, logits []float32, ids []uint8, ro
 		panic(fmt.Sprintf("moe: Grad of %d rows: dlogits %d for logits %d, dweights %d for weights %d",
 			rows, len(dlogits), len(logits), len(dweights), len(weights)))
 	}
+	var probs [MaxExperts]float64
 	for r := range rows {
 		ds, row := dlogits[r*g.Experts:(r+1)*g.Experts], logits[r*g.Experts:(r+1)*g.Experts]
 		chosen := ids[r*g.TopK : (r+1)*g.TopK]
@@ -279,13 +275,9 @@ func (g Gate) Grad(dlogits, dweights, weights, logits []float32, ids []uint8, ro
 		if g.overChosen() {
 			clear(ds)
 		} else {
-			top := maximum(row)
-			var sum float64
-			for _, s := range row {
-				sum += exp(float64(s) - top)
-			}
-			for e, s := range row {
-				ds[e] = float32(-(exp(float64(s)-top) / sum) * dot)
+			softmax(probs[:g.Experts], row)
+			for e := range ds {
+				ds[e] = float32(-probs[e] * dot)
 			}
 		}
 		for j, id := range chosen {
