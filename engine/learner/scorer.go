@@ -135,9 +135,8 @@ func (s *Scorer) generated(n int) bool { return s.mask == nil || s.mask[n] }
 // entropies returns the entropy of each next-token distribution, in nats; a
 // probability of zero adds nothing. It is 0 where the policy did not choose.
 func (s *Scorer) entropies(dst []float64) []float64 {
-	dst = column.Resized(dst, len(s.targets))
+	dst = column.Zeroed(dst, len(s.targets))
 	for n := range dst {
-		dst[n] = 0
 		if s.generated(n) {
 			dst[n] = float64(s.entropy[n])
 		}
@@ -151,18 +150,14 @@ func (s *Scorer) sumSquares(dst []float64, wanted bool) []float64 {
 	if !wanted {
 		return nil
 	}
-	dst = column.Resized(dst, len(s.targets))
+	dst = column.Zeroed(dst, len(s.targets))
 	v := s.config.Vocab
 	for n := range dst {
-		if !s.generated(n) {
-			dst[n] = 0
-			continue
+		if s.generated(n) {
+			for _, p := range s.probs[n*v : (n+1)*v] {
+				dst[n] += float64(float64(p) * float64(p)) // exact, fused or not
+			}
 		}
-		var sum float64
-		for _, p := range s.probs[n*v : (n+1)*v] {
-			sum += float64(float64(p) * float64(p)) // exact, fused or not
-		}
-		dst[n] = sum
 	}
 	return dst
 }
