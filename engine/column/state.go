@@ -3,6 +3,7 @@ package column
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 )
 
 // AppendState appends the responses to dst, with every column that has been
@@ -42,20 +43,10 @@ func (s *Sampled) sizes() [5]*int {
 
 // whole reports whether every column is nil or has all its entries.
 func (s *Sampled) whole() bool {
-	if len(s.Offsets) == 0 || s.Offsets[0] != 0 {
+	if len(s.Offsets) == 0 || s.Offsets[0] != 0 || !slices.IsSorted(s.Offsets) {
 		return false
 	}
-	for i := range s.Len() {
-		if s.Offsets[i] > s.Offsets[i+1] {
-			return false
-		}
-	}
-	for _, c := range sampled {
-		if !c.full(s, s) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(sampled, func(c column[Sampled]) bool { return !c.full(s, s) })
 }
 
 // appendSlice appends a slice after its length plus one; nil has 0.
