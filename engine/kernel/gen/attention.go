@@ -49,7 +49,13 @@ func softRows(t *text, isa isa, consts map[string]uint32) {
 		v.takeMask()
 		m, nan := v.maxRegisters()
 		v.loop("row", "R9", func() {
-			v.softRow(scale, m, nan)
+			v.rowMaximum(scale, m, nan, "(DI)")
+			v.overRow("exp", func() {
+				x := v.load("x")
+				v.mul(x, scale)
+				v.sub(x, m)
+				v.store(v.exps(x)[0], "x")
+			})
 			v.op("ADDQ", "R8", "SI")
 			v.op("ADDQ", "$4", "DI")
 			v.op("ADDQ", "R11", "R10")
@@ -57,21 +63,23 @@ func softRows(t *text, isa isa, consts map[string]uint32) {
 	})
 }
 
-// softRow replaces the scores of the row at SI by exponentials and writes its maximum to
-// DI.
-func (v *vec) softRow(scale, m, nan string) {
+// rowMaximum finds the maximum of the row at SI.
+func (v *vec) rowMaximum(scale, m, nan, to string) {
 	v.maxStart(m, nan)
 	v.overRow("max", func() { v.maxStep("x", m, nan) })
+	v.scaledMaximum(scale, m, nan, to)
+}
+
+// scaledMaximum ends a maximum, which it writes times the scale and leaves in every lane of m.
+func (v *vec) scaledMaximum(scale, m, nan, to string) {
 	v.maxEnd(m, nan)
-	v.scaleFirst(m, scale)
-	v.storeFirst(m, "(DI)")
+	if v.v == neon {
+		v.op("FMULS", f(scale), f(m), f(m))
+	} else {
+		v.op("VMULSS", half(scale), half(m), half(m))
+	}
+	v.storeFirst(m, to)
 	v.spread(m)
-	v.overRow("exp", func() {
-		x := v.load("x")
-		v.mul(x, scale)
-		v.sub(x, m)
-		v.store(v.exps(x)[0], "x")
-	})
 }
 
 // overRow runs a body over the R10 elements of the row at SI.

@@ -48,30 +48,29 @@ func (v *vec) scoreQueries() {
 	v.fields("prefillCall", "CX", "scores SI", "keys DX", "queries BX", "panelStride R11")
 	v.op("LEAQ", "14(R10)(R9*1)", "CX")
 	v.op("SHRQ", "$4", "CX")
-	v.label("panel")
-	for first := 0; first < 16; first += v.v.lanes() {
-		column := fmt.Sprintf("column%d", first)
-		scores, x := v.zeros(v.v.lanes()), v.new()
-		v.op("MOVQ", "DX", "R13")
-		v.op("MOVQ", "BX", "R15")
-		v.op("MOVQ", "R12", "R14")
-		v.loop(column, "R14", func() {
-			v.move("(R15)", x, true)
+	v.loop("panel", "CX", func() {
+		for first := 0; first < 16; first += v.v.lanes() {
+			column := fmt.Sprintf("column%d", first)
+			scores, x := v.zeros(v.v.lanes()), v.new()
+			v.op("MOVQ", "DX", "R13")
+			v.op("MOVQ", "BX", "R15")
+			v.op("MOVQ", "R12", "R14")
+			v.loop(column, "R14", func() {
+				v.move("(R15)", x, true)
+				for key, score := range scores {
+					v.fmaSpread(score, fmt.Sprintf("%d(R13)", 4*(first+key)), x)
+				}
+				v.advance(64, "R15", "R13")
+			})
 			for key, score := range scores {
-				v.fmaSpread(score, fmt.Sprintf("%d(R13)", 4*(first+key)), x)
+				v.move(score, fmt.Sprintf("%d(SI)", 64*(first+key)), false)
 			}
-			v.advance(64, "R15", "R13")
-		})
-		for key, score := range scores {
-			v.move(score, fmt.Sprintf("%d(SI)", 64*(first+key)), false)
+			v.drop(x)
+			v.drop(scores...)
 		}
-		v.drop(x)
-		v.drop(scores...)
-	}
-	v.op("ADDQ", "$1024", "SI")
-	v.op("ADDQ", "R11", "DX")
-	v.op("DECQ", "CX")
-	v.op("JNZ", "panel")
+		v.op("ADDQ", "$1024", "SI")
+		v.op("ADDQ", "R11", "DX")
+	})
 }
 
 // overKeys runs a body for the scores of each key at SI: of those that all queries see, and

@@ -323,14 +323,6 @@ func (v *vec) maxEnd(m, nan string) {
 	}
 }
 
-func (v *vec) scaleFirst(m, by string) {
-	if v.v == neon {
-		v.op("FMULS", f(by), f(m), f(m))
-	} else {
-		v.op("VMULSS", half(by), half(m), half(m))
-	}
-}
-
 func (v *vec) storeFirst(m, to string) {
 	if v.v == neon {
 		v.op("FMOVS", f(m), to)
