@@ -49,13 +49,6 @@ func TestPandasLines(t *testing.T) {
 			t.Errorf("%q is not in\n%s", word, printed)
 		}
 	}
-	if _, err := exec.LookPath("zstd"); err == nil {
-		t.Setenv("STUDY", "runs/steps")
-		printed, err = exec.Command(python, filepath.Join(filepath.Dir(notebook), "lengths.py")).CombinedOutput()
-		if err != nil || !strings.Contains(string(printed), "(a) primary: impatient, mixed: last over first above 3: no run yet") {
-			t.Errorf("%v\n%s", err, printed)
-		}
-	}
 	t.Setenv("MPLBACKEND", "agg")
 	t.Setenv("FIGURE", "gap/k3")
 	printed, err = exec.Command(python, notebook).CombinedOutput()

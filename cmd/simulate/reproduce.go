@@ -21,7 +21,7 @@ import (
 
 type reproduceCmd struct {
 	Claims []string `arg:"" optional:"" name:"claim" complete:"claims" help:"Claims to measure."`
-	All    bool     `help:"Measure all claims."`
+	All    bool     `help:"Measure all claims but those of a study."`
 	Seeds  number   `help:"Number of replications, with consecutive seeds: default 10 models or 20 runs, 1 with --quick. A verdict from fewer than 10 is a preview." max:"100000" placeholder:"N"`
 	Seed   seed     `name:"seed" aliases:"seed-base" help:"First seed, from 1." default:"1" placeholder:"N"`
 	Fresh  bool     `help:"Repeat every measurement with new models and seeds, and show both results."`
@@ -58,8 +58,12 @@ func (c *reproduceCmd) Run(a *app) error {
 		return c.check(a, out)
 	}
 	for _, id := range c.Claims {
-		if _, ok := claims.Lookup(id); !ok {
+		of, ok := claims.Lookup(id)
+		switch {
+		case !ok:
 			return unknownClaim(id)
+		case of.Study != "" && c.Short:
+			return bad("reproduce: %s judges whole runs of a study: `simulate study %s --quick` previews them", id, of.Study)
 		}
 	}
 	if c.Seed < 1 {

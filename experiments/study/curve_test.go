@@ -17,7 +17,7 @@ func TestCurve(t *testing.T) {
 	r.Add(1, []record.Metric{{Name: "gap/k3", Value: 1.0 / 3}, {Name: "not kept", Value: 1}})
 	r.Add(2, []record.Metric{{Name: "gap/k3", Value: math.Inf(1)}, {Name: "actor/entropy", Value: math.NaN()}, {Name: "val/learner/pass_rate", Value: 1}})
 	text := must.Get(json.Marshal(curveOf(&r)))(t)
-	got, last, err := curve(&record.Cell{Key: "x", Curve: text})
+	got, last, err := (&record.Cell{Key: "x", Curve: text}).Columns()
 	if err != nil || last != 2 || len(got) != 3 {
 		t.Fatalf("%+v up to %d (%v)", got, last, err)
 	}
@@ -29,7 +29,7 @@ func TestCurve(t *testing.T) {
 		t.Errorf("actor/entropy %v, val %v", entropy, val)
 	}
 	for _, text := range []string{"{}", `[{"name":"a","step":[1],"value":[1,2]}]`} {
-		if _, _, err := curve(&record.Cell{Key: "x", Curve: []byte(text)}); err == nil {
+		if _, _, err := (&record.Cell{Key: "x", Curve: []byte(text)}).Columns(); err == nil {
 			t.Errorf("%s is taken for a curve", text)
 		}
 	}

@@ -172,7 +172,7 @@ func (d *Folder) writeSteps(dir string, o Tables) error {
 			if cell.Curve == nil {
 				continue
 			}
-			of, last, err := curve(cell)
+			of, last, err := cell.Columns()
 			if err != nil {
 				return &record.FolderError{Path: d.store.Dir, Problem: err.Error(), Fix: "remove its line, and the run is made again", Err: err}
 			}

@@ -145,7 +145,10 @@ func ParseCells(path string, text []byte) (*Cells, error) {
 }
 
 // HasCells reports whether a folder has cells.
-func HasCells(dir string) bool { return holds(dir, CellsFile) || holds(dir, PackedCells) }
+func HasCells(dir string) bool { return holds(dir, CellsFile) || CellsFinished(dir) }
+
+// CellsFinished reports whether a folder has all of its cells: they are compressed then.
+func CellsFinished(dir string) bool { return holds(dir, PackedCells) }
 
 // Keys are the keys of the cells, in the order of the lines.
 func (c *Cells) Keys() []string { return c.order }

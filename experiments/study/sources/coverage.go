@@ -185,6 +185,9 @@ func CoverageCommand(answer string) string {
 	id, _, _ := strings.Cut(rest, ": ")
 	switch kind {
 	case "claim", "check":
+		if c, _ := claims.Lookup(id); c.Study != "" {
+			return "study " + c.Study + " --quick"
+		}
 		return "reproduce " + id + " --quick"
 	case "map":
 		return "study stability/" + id + " --quick"

@@ -66,6 +66,8 @@ type Claim struct {
 	Frozen bool
 	// Ladder are checks of studies over many learning rates that answer the claim, or a part of it.
 	Ladder []Ladder
+	// Study is the study whose finished runs it judges; empty for a claim that measures.
+	Study string `yaml:"-"`
 	// Measure makes the observation of one replication. It depends on the seed
 	// and the size alone.
 	Measure func(ctx context.Context, e *Env) (*Observation, error) `yaml:"-"`

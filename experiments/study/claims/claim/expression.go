@@ -104,7 +104,15 @@ var listFunctions = map[string]ListFunction{
 		}
 		return x[0][len(x[0])-len(x[1]):]
 	}},
-	"sum":  single(sumOf),
+	"sum": single(sumOf),
+	// cumulated has the sums of the entries so far.
+	"cumulated": {1, func(x ...[]float64) []float64 {
+		out := make([]float64, len(x[0]))
+		for i := range out {
+			out[i] = sumOf(x[0][:i+1])
+		}
+		return out
+	}},
 	"list": {-1, func(x ...[]float64) []float64 { return slices.Concat(x...) }},
 	// where has the entries of its first list at which the second is not 0.
 	"where": {2, func(x ...[]float64) (out []float64) {

@@ -34,7 +34,9 @@ type file struct {
 	Training Training
 	Measure  yaml.Node
 	Params   yaml.Node
-	// Figures are what Measure records: names, in which a star stands for any text.
+	// Study are runs of a study, in the place of Training and Measure.
+	Study studyRuns
+	// Figures are what Measure and Study record: names, in which a star stands for any text.
 	Figures []string
 	Checks  []fileCheck
 	Picture filePicture
@@ -139,6 +141,8 @@ func readFile(text []byte, lib *Library) (*file, error) {
 					return nil, err
 				}
 			}
+		case "study":
+			f.measurements = append(f.measurements, &f.Study)
 		case "measure":
 			if err := f.addMeasurements(); err != nil {
 				return nil, err
@@ -225,7 +229,7 @@ func (f *file) rates() []string {
 // claim is the claim of a file.
 func (f *file) claim() Claim {
 	c := f.Claim
-	c.Unit, c.Measure, c.Judge = cmp.Or(c.Unit, Run), f.measure, f.judge
+	c.Unit, c.Measure, c.Judge, c.Study = cmp.Or(c.Unit, Run), f.measure, f.judge, f.Study.Name
 	all := slices.Concat(f.Rates, f.TrainedAt)
 	for i := range f.Training.Arms {
 		all = append(all, f.Training.ratesOf(&f.Training.Arms[i])...)

@@ -23,12 +23,12 @@ func Checked(text []byte, lib *Library) error {
 func (f *file) validate() error {
 	t := &f.Training
 	if len(f.measurements) == 0 {
-		return errors.New("it has neither training nor measure")
+		return errors.New("it has neither training, study nor measure")
 	}
 	if slices.Contains(f.measurements, Measurement(t)) && (len(t.Steps) != int(Tiny)+1 || len(t.Rates) == 0 && t.Record == nil || len(t.Arms) == 0) {
 		return fmt.Errorf("training needs three steps, rates or what it records, and arms")
 	}
-	for _, r := range t.Record {
+	for _, r := range slices.Concat(t.Record, f.Study.Record) {
 		quantity, of, _ := strings.Cut(r.Of, " of ")
 		if columnQuantities[quantity] == nil && !slices.ContainsFunc(t.Ask, func(a asked) bool { return strings.HasSuffix(of, a.Name) }) {
 			return fmt.Errorf("record: no quantity %q", r.Of)

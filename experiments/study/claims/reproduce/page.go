@@ -2,6 +2,7 @@ package reproduce
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"driftlab/experiments/study/claims/claim"
@@ -36,6 +37,9 @@ func (r *Result) markdown() string {
 	b.WriteString("\n")
 	for _, p := range methodOf(c) {
 		b.WriteString("- " + p + "\n")
+	}
+	if c.Study != "" {
+		fmt.Fprintf(&b, "\nMake the runs that it judges, which takes hours and may be stopped:\n\n    simulate study %s --out %s\n", c.Study, filepath.ToSlash(claim.StudyFolder("runs/reproduce", c.Study)))
 	}
 	fmt.Fprintf(&b, "\nReproduce it:\n\n    %s\n", r.again().Command)
 	if len(c.Commands) > 0 {

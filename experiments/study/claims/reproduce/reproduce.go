@@ -21,7 +21,7 @@ import (
 
 // Options are the choices of a reproduction.
 type Options struct {
-	// Claims are the ids to run, in this order; nil means all.
+	// Claims are the ids to run, in this order; nil means all that do not judge a study.
 	Claims []string
 	// Seeds is the number of replications, with seeds in a row from SeedBase on; 0
 	// means as many as each claim needs.
@@ -180,16 +180,17 @@ func (m *measurement) task(k int, cache *claim.Cache, out *Result) study.Task {
 func (o *Options) seeds(c claim.Claim) (seeds []uint64, first int) {
 	n := cmp.Or(o.Seeds, c.Needed())
 	seeds = study.SeedsInRow(cmp.Or(o.SeedBase, 1), n)
-	if o.Fresh {
+	if o.Fresh && c.Study == "" {
 		seeds = append(seeds, study.SeedsInRow(freshBase, n)...)
 	}
 	return seeds, n
 }
 
-// chosen looks the ids up, each once; an unknown one is answered with the nearest.
+// chosen looks the ids up, each once; an unknown one is answered with the nearest. Without ids it is all claims that measure: the runs
+// of a study are made by the study.
 func chosen(ids []string) ([]claim.Claim, error) {
 	if len(ids) == 0 {
-		return claims.All(), nil
+		return slices.DeleteFunc(slices.Clone(claims.All()), func(c claim.Claim) bool { return c.Study != "" }), nil
 	}
 	var list []claim.Claim
 	for i, id := range ids {
