@@ -196,12 +196,16 @@ func intervalText(i stats.Interval) string {
 // emphases are the emphases of outcomes.
 var emphases = map[judge.Mark]figure.Emphasis{judge.Passed: figure.Good, judge.Failed: figure.Bad, judge.Contrary: figure.Bad, judge.Open: figure.Warn, judge.Reported: figure.Muted}
 
-// confirmed is the verdict of the first seeds where new ones and all learning rates agree, and else undecided.
+// confirmed is the verdict of the first seeds where new ones and all learning rates agree, and else undecided, as that of a study
+// whose runs no other models repeat.
 func (r *Result) confirmed() judge.Verdict {
-	if r.Fresh == nil {
-		return r.overRates()
+	switch {
+	case r.Fresh != nil:
+		return r.overRates().Confirmed(r.Fresh.overRates())
+	case r.Claim.Study != "":
+		return judge.Undecided
 	}
-	return r.overRates().Confirmed(r.Fresh.overRates())
+	return r.overRates()
 }
 
 // overRates is the verdict where all learning rates agree, and else undecided.
@@ -221,6 +225,8 @@ func (r *Result) disagreement() string {
 	switch {
 	case r.confirmed() == r.Verdict:
 		return ""
+	case r.Fresh == nil && r.Claim.Study != "":
+		return fmt.Sprintf("No other models repeat the runs of the study; its own say: %s. On them: ", r.Verdict)
 	case r.Fresh != nil && r.Fresh.Verdict != r.Verdict:
 		return fmt.Sprintf("First and new seeds disagree: %s, then %s. On the first: ", r.Verdict, r.Fresh.Verdict)
 	case r.overRates() == r.Verdict:
