@@ -259,7 +259,7 @@ func gapPanels(ctx context.Context, q measure.GapRequest) ([]figure.Figure, erro
 }
 
 // Panels does what the page's "Compute it here" does at the values that were chosen of a lesson's controls, and returns its figures next
-// to the published ones that the controls choose. A lesson without a live run has these alone. begin is told how many steps the run
+// to the published ones that the controls choose. A lesson without a live run has these alone. begin takes how many steps the run
 // has to report, and returns what hears of each.
 func Panels(ctx context.Context, l *lab.Lesson, chosen map[string]string, workers int, begin func(steps int) func(trainer.Progress)) ([]figure.Figure, error) {
 	recorded := figure.Matching(l.Data.Panels, chosen)
