@@ -52,11 +52,7 @@ func (c *diagnoseCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	rates, err := stability.PublishedAlarms()
-	if err != nil {
-		return err
-	}
-	analysis := diagnose.New(diagnose.Options{Format: c.Format, Config: config, Framework: c.Dialect, Rates: rates,
+	analysis := diagnose.New(diagnose.Options{Format: c.Format, Config: config, Framework: c.Dialect, Rates: stability.PublishedAlarms(),
 		TopP: given(c.TopP), Temperature: given(c.Temperature), Experts: given(c.Experts)})
 	files, err := dumpFiles(c.Files)
 	if err != nil {

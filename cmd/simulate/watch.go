@@ -34,22 +34,20 @@ func (c *watchCmd) Run(a *app) error {
 	if info, err := os.Stat(c.Dir); err != nil || !info.IsDir() {
 		return bad("%s: no such folder: start the run first, and give the folder that it writes", c.Dir)
 	}
-	rates, err := stability.PublishedAlarms()
-	if err != nil {
-		return err
-	}
-	w := &watcher{app: a, rates: rates, files: map[string]*watched{}}
+	w := &watcher{app: a, rates: stability.PublishedAlarms(), files: map[string]*watched{}}
 	end := a.signals.begin()
 	defer end()
-	for ended := false; !ended && a.ctx.Err() == nil; {
-		if ended, err = w.look(c.Dir, c.Once); err != nil {
+	for a.ctx.Err() == nil {
+		ended, err := w.look(c.Dir, c.Once)
+		if err != nil {
 			return err
 		}
-		if ended = ended || c.Once; !ended {
-			select {
-			case <-a.ctx.Done():
-			case <-time.After(c.Every):
-			}
+		if ended || c.Once {
+			break
+		}
+		select {
+		case <-a.ctx.Done():
+		case <-time.After(c.Every):
 		}
 	}
 	if len(w.files) == 0 {

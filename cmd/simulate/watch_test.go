@@ -16,7 +16,7 @@ import (
 // run's summary ends the watch.
 func TestWatchAppended(t *testing.T) {
 	dir := t.TempDir()
-	rates := must.Get(stability.PublishedAlarms())(t)
+	rates := stability.PublishedAlarms()
 	var out, complaints strings.Builder
 	w := &watcher{app: &app{stdout: &out, stderr: &complaints}, rates: rates, files: map[string]*watched{}}
 	path := filepath.Join(dir, "run", "metrics.jsonl")

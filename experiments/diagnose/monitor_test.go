@@ -4,14 +4,13 @@ import (
 	"slices"
 	"testing"
 
-	"driftlab/precision/must"
 	"driftlab/results/stability"
 )
 
 // TestMonitor: a rule fires once when a mean over ten updates passes its limit, from update 30 on, and again after it was silent; a limit that is
 // relative is a multiple of the median so far.
 func TestMonitor(t *testing.T) {
-	rates := must.Get(stability.PublishedAlarms())(t)
+	rates := stability.PublishedAlarms()
 	for name, c := range map[string]struct {
 		metric, rule string
 		value        func(update int) float64

@@ -1,7 +1,6 @@
 package stability
 
 import (
-	"encoding/json"
 	"sync"
 
 	"driftlab/results/published"
@@ -54,8 +53,5 @@ type AlarmRates struct {
 	FlaggedRuns float64 `json:"flagged_runs"`
 }
 
-// PublishedAlarms reads the published ones.
-var PublishedAlarms = sync.OnceValues(func() (*Alarms, error) {
-	a := new(Alarms)
-	return a, json.Unmarshal(published.File(published.Alarms), a)
-})
+// PublishedAlarms returns the published ones, which are read once: callers share them.
+var PublishedAlarms = sync.OnceValue(func() *Alarms { return embedded[*Alarms](published.Alarms) })

@@ -114,13 +114,9 @@ func run(m request, files []js.Value) {
 		total += byPath[name].size
 	}
 	fault := func(err error) { post(reply{ID: m.ID, Fault: err.Error()}) }
-	options := diagnose.Options{Format: m.Format, TopP: m.TopP, Temperature: m.Temperature, Experts: m.Experts}
-	var err error
-	if options.Rates, err = stability.PublishedAlarms(); err != nil {
-		fault(err)
-		return
-	}
+	options := diagnose.Options{Format: m.Format, Rates: stability.PublishedAlarms(), TopP: m.TopP, Temperature: m.Temperature, Experts: m.Experts}
 	if strings.TrimSpace(m.Config) != "" {
+		var err error
 		if options.Config, err = foreign.Read("the configuration", []byte(m.Config)); err != nil {
 			fault(err)
 			return
