@@ -150,7 +150,9 @@ func TestVerdict(t *testing.T) {
 			}
 			j.Seeds, j.Runs = append(j.Seeds, seed+1), append(j.Runs, o)
 		}
-		j.Primary(holdsAndPasses(j, judge.Ladder, "", []string{"exact KL", "Qwen3-30B-A3B"}))
+		check := holdsAndPasses(j, []string{"exact KL", "Qwen3-30B-A3B"})
+		check.Level = judge.Ladder
+		j.Primary(check)
 		return judge.Decide(j.Evidence.Checks), j
 	}
 	if v, j := judged(0, nil); v != judge.Extrapolates {
@@ -296,7 +298,9 @@ func TestDenseLawVerdict(t *testing.T) {
 			o.Set(routedName, stats.Each([]float64{1, 1, 20, 20}, func(v float64) float64 { return level * v })...)
 			j.Seeds, j.Runs = append(j.Seeds, seed+1), append(j.Runs, o)
 		}
-		j.Primary(comesNearBoth(j, judge.Ladder, "", []string{lawOther.Name, "Qwen3-8B", "DeepSeek-R1-Distill-Qwen-1.5B"}))
+		check := comesNearBoth(j, []string{lawOther.Name, "Qwen3-8B", "DeepSeek-R1-Distill-Qwen-1.5B"})
+		check.Level = judge.Ladder
+		j.Primary(check)
 		return judge.Decide(j.Evidence.Checks)
 	}
 	for _, c := range []struct {

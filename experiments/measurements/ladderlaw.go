@@ -414,22 +414,26 @@ func (f *ladderRungs) comparable() (string, bool) {
 	return "", true
 }
 
-func noLaw(name string) judge.Check {
+// ofLaw is a check of what a law says, which is no test.
+func ofLaw(needs string, i stats.Interval, m judge.Mark) judge.Check {
+	return judge.Check{Needs: needs, Value: i, P: math.NaN(), Outcome: m}
+}
+
+func noLaw() judge.Check {
 	nan := math.NaN()
-	return judge.Check{Name: name, Level: judge.Ladder, Needs: "a law", Value: stats.Interval{Estimate: nan, Low: nan, High: nan}, P: nan, Outcome: judge.Open}
+	return ofLaw("a law", stats.Interval{Estimate: nan, Low: nan, High: nan}, judge.Open)
 }
 
 // holdsPublished asks whether a law's interval for one model of a published size holds the published figure; its texts are
 // the metric and the model.
-func holdsPublished(j *claim.Judge, level judge.Level, name string, texts []string) judge.Check {
+func holdsPublished(j *claim.Judge, texts []string) judge.Check {
 	p := publishedFigureOf(texts[0], texts[1])
 	l := measuredRungs(j, p.Metric).law(p.Metric, p.Family)
 	if l == nil {
-		return noLaw(name)
+		return noLaw()
 	}
 	i := p.Metric.interval(l.model(p.Family.coordinates(p.Size)))
-	needs := fmt.Sprintf("holds %v (%s), at most a factor %d wide", p.Figure, p.Source, widestInterval)
-	return judge.Check{Name: name, Level: level, Needs: needs, Value: i, P: math.NaN(), Outcome: holds(i, p.Figure, p.Metric.width(i))}
+	return ofLaw(fmt.Sprintf("holds %v (%s), at most a factor %d wide", p.Figure, p.Source, widestInterval), i, holds(i, p.Figure, p.Metric.width(i)))
 }
 
 func holds(i stats.Interval, figure, width float64) judge.Mark {
@@ -446,12 +450,12 @@ func holds(i stats.Interval, figure, width float64) judge.Mark {
 
 // holdsAndPasses is holdsPublished, for which the ladder itself has to pass too: what a law of rungs that do not compare, or one
 // that misses its corner, holds or excludes says nothing.
-func holdsAndPasses(j *claim.Judge, level judge.Level, name string, texts []string) judge.Check {
-	c, p := holdsPublished(j, level, name, texts), publishedFigureOf(texts[0], texts[1])
+func holdsAndPasses(j *claim.Judge, texts []string) judge.Check {
+	c, p := holdsPublished(j, texts), publishedFigureOf(texts[0], texts[1])
 	if odd, ok := measuredRungs(j, p.Metric).comparable(); !ok {
 		c.Outcome, c.Needs = judge.Open, c.Needs+"; "+odd
 	}
-	if predictsRung(j, level, "", []string{texts[0], string(p.Family), "corner"}).Outcome != judge.Passed {
+	if predictsRung(j, []string{texts[0], string(p.Family), "corner"}).Outcome != judge.Passed {
 		c.Outcome, c.Needs = judge.Open, c.Needs+"; the corner is not predicted"
 	}
 	return c
@@ -459,14 +463,13 @@ func holdsAndPasses(j *claim.Judge, level judge.Level, name string, texts []stri
 
 // predictsRung asks whether a law that never saw a rung predicts the mean of its models; its texts are the metric, the family, and
 // corner or the axis whose top rung it is.
-func predictsRung(j *claim.Judge, level judge.Level, name string, texts []string) judge.Check {
+func predictsRung(j *claim.Judge, texts []string) judge.Check {
 	m, family := metricNamed(texts[0]), modelFamily(texts[1])
 	r, said, found, ok := measuredRungs(j, m).predicted(m, family, texts[2])
 	if !ok {
-		return noLaw(name)
+		return noLaw()
 	}
-	return judge.Check{Name: name, Level: level, Needs: fmt.Sprintf("contains %s, the figure of %s", figure.FormatNumber(found, 3), r.short()),
-		Value: said, P: math.NaN(), Outcome: holds(said, found, 1)}
+	return ofLaw(fmt.Sprintf("contains %s, the figure of %s", figure.FormatNumber(found, 3), r.short()), said, holds(said, found, 1))
 }
 
 // lawNote is a law in a paragraph; its texts are the metric and the family.
@@ -588,15 +591,14 @@ func (d *denseLaw) over(m *gapMetric, p publishedFigure) (stats.Interval, bool) 
 
 // comesNearPublished asks whether a law of the ladder of equal loss comes near a published figure; its texts are the metric and
 // the model.
-func comesNearPublished(j *claim.Judge, level judge.Level, name string, texts []string) judge.Check {
+func comesNearPublished(j *claim.Judge, texts []string) judge.Check {
 	d, m := denseLawOf(j), metricNamed(texts[0])
 	p := densePublished(m, texts[1])
 	i, ok := d.over(m, p)
 	if !ok {
-		return noLaw(name)
+		return noLaw()
 	}
-	return judge.Check{Name: name, Level: level, Needs: fmt.Sprintf("interval inside [1/%d, %d], published %v (%s)", withinFactor, withinFactor, p.Figure, p.Source),
-		Value: i, P: math.NaN(), Outcome: comesNear(i, withinFactor)}
+	return ofLaw(fmt.Sprintf("interval inside [1/%d, %d], published %v (%s)", withinFactor, withinFactor, p.Figure, p.Source), i, comesNear(i, withinFactor))
 }
 
 // densePublished is the figure that a metric of the ladder of equal loss is compared with: the first KL of the model, in its format.
@@ -619,8 +621,8 @@ func comesNear(i stats.Interval, factor float64) judge.Mark {
 
 // comesNearBoth needs two models, its texts after the metric; it shows the farther one. Without comparable rungs, or a law that
 // predicts its corner, nothing follows.
-func comesNearBoth(j *claim.Judge, level judge.Level, name string, texts []string) judge.Check {
-	a, b := comesNearPublished(j, level, name, texts[:2]), comesNearPublished(j, level, name, []string{texts[0], texts[2]})
+func comesNearBoth(j *claim.Judge, texts []string) judge.Check {
+	a, b := comesNearPublished(j, texts[:2]), comesNearPublished(j, []string{texts[0], texts[2]})
 	far := a
 	if math.Abs(elementary.Log(b.Value.Estimate)) > math.Abs(elementary.Log(a.Value.Estimate)) {
 		far = b
@@ -635,7 +637,7 @@ func comesNearBoth(j *claim.Judge, level judge.Level, name string, texts []strin
 	if odd, ok := denseLawOf(j).evenLoss(); !ok {
 		far.Outcome, far.Needs = judge.Open, far.Needs+"; "+odd
 	}
-	if comesNearCorner(j, level, "", texts[:1]).Outcome != judge.Passed {
+	if comesNearCorner(j, texts[:1]).Outcome != judge.Passed {
 		far.Outcome, far.Needs = judge.Open, far.Needs+"; the corner is not predicted"
 	}
 	return far
@@ -658,14 +660,14 @@ func (d *denseLaw) evenLoss() (string, bool) {
 }
 
 // comesNearCorner asks whether the law of a metric comes near the corner, which it was not fitted to.
-func comesNearCorner(j *claim.Judge, level judge.Level, name string, texts []string) judge.Check {
+func comesNearCorner(j *claim.Judge, texts []string) judge.Check {
 	m := metricNamed(texts[0])
 	_, said, found, ok := measuredRungs(j, m).predicted(m, denseFamily, "corner")
 	if !ok {
-		return noLaw(name)
+		return noLaw()
 	}
 	i := stats.Interval{Estimate: said.Estimate / found, Low: said.Low / found, High: said.High / found, N: said.N}
-	return judge.Check{Name: name, Level: level, Needs: fmt.Sprintf("interval inside [1/%v, %v]", cornerFactor, cornerFactor), Value: i, P: math.NaN(), Outcome: comesNear(i, cornerFactor)}
+	return ofLaw(fmt.Sprintf("interval inside [1/%v, %v]", cornerFactor, cornerFactor), i, comesNear(i, cornerFactor))
 }
 
 // widthExponents are the exponents of width, one per run that has all the rungs, of entry k, the second text; the first says

@@ -112,7 +112,7 @@ var Library = claim.Library{
 		"stableDoubling":        {Of: eachRun(stableDoubling)},
 		"stableSlope":           {Of: eachRun(stableSlope)},
 	},
-	Tests: map[string]func(j *claim.Judge, level judge.Level, name string, texts []string) judge.Check{
+	Tests: map[string]func(j *claim.Judge, texts []string) judge.Check{
 		"law comes near the corner":                     comesNearCorner,
 		"law comes near the published figure":           comesNearPublished,
 		"law comes near both published figures":         comesNearBoth,

@@ -60,8 +60,8 @@ type Library struct {
 	Questions map[string]func() Question
 	Lists     map[string]ListFunction
 	Units     map[string]UnitFunction
-	// Tests are checks of what is no value per unit, of texts.
-	Tests map[string]func(j *Judge, level judge.Level, name string, texts []string) judge.Check
+	// Tests are checks of what is no value per unit, of texts; name and level are set for them.
+	Tests map[string]func(j *Judge, texts []string) judge.Check
 	// Notes are texts that a function makes of the observations, Figures its pictures and tables.
 	Notes   map[string]func(j *Judge, texts []string) string
 	Figures map[string]func(j *Judge) *figure.Figure
@@ -282,7 +282,8 @@ func (f *file) judge(j *Judge) {
 			s.rates = rates
 			var made judge.Check
 			if own := f.lib.Tests[c.Test]; own != nil {
-				made = own(j, c.Level, c.name(), c.Texts)
+				made = own(j, c.Texts)
+				made.Name, made.Level = c.name(), c.Level
 			} else {
 				made = tests[c.Test].of(s, &c)
 			}
