@@ -31,7 +31,7 @@ var exhaustive = flag.Bool("exhaustive", false, "run every command of the list o
 
 // TestPublishedCoverage: the published list is what the program says now, in tables that a person can read; a shell can read each command.
 func TestPublishedCoverage(t *testing.T) {
-	list := must.Get(sources.Coverage())(t)
+	list := sources.Coverage()
 	var pasted strings.Builder
 	command := regexp.MustCompile("`((?:\\./simulate|go test) [^`]+)`")
 	for _, p := range sources.CoveragePages(list) {
@@ -57,8 +57,8 @@ func TestPublishedCoverage(t *testing.T) {
 // each of which acts. A shell reads the command as it is meant.
 func TestCoverageCommands(t *testing.T) {
 	t.Chdir(filepath.Join("..", ".."))
-	list := must.Get(sources.Coverage())(t)
-	for _, f := range must.Get(sources.Figures())(t) {
+	list := sources.Coverage()
+	for _, f := range sources.Figures() {
 		list = append(list, sources.Covered{Item: f.ID, Answers: f.Answers})
 	}
 	seen := map[string]bool{}
@@ -107,7 +107,7 @@ func TestCoverageReadings(t *testing.T) {
 			}
 		}
 	}
-	list := must.Get(sources.Coverage())(t)
+	list := sources.Coverage()
 	text := list[slices.IndexFunc(list, func(c sources.Covered) bool { return strings.HasPrefix(c.Item, "stale data helps early") })].Found
 	for _, c := range []struct {
 		lag, rate string
@@ -132,7 +132,7 @@ func TestCoverageActs(t *testing.T) {
 	if !*exhaustive {
 		t.Skip("trains")
 	}
-	list := must.Get(sources.Coverage())(t)
+	list := sources.Coverage()
 	for method, metric := range map[string]string{
 		"loss=gmpo": "actor/pg_clipfrac_lower", "loss=dppo_tv": "actor/pg_clipfrac", "loss=dppo_kl": "actor/pg_clipfrac", "loss=m2po": "actor/pg_clipfrac", "loss=m2_mask": "m2po/masked",
 		"terms=[alp]": "alp/sigma_mean", "correction.masks=[geometric]": "correction/seq_masked_fraction", `correction.masks=[{"name":"opsm"`: "rollout_corr/rollout_rs_opsm_masked_fraction",

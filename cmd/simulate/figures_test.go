@@ -173,7 +173,7 @@ func TestPublishedFigures(t *testing.T) {
 		checkPublished(t, runs, lined(must.Get(json.Marshal(files.runs))(t)))
 	}
 	must.Do(t, json.Unmarshal(must.Get(os.ReadFile("../../results/published/"+runs))(t), &files.runs))
-	list := must.Get(sources.Figures())(t)
+	list := sources.Figures()
 	numbers := map[string]sources.Numbers{}
 	for _, s := range list {
 		for _, d := range s.Drawings {
@@ -210,7 +210,7 @@ const auditFigures = `skyrl-ratio skyrl-differences skyrl-outliers areal-table r
 // TestFiguresAreComplete: every figure that the audit listed has its row, each with a state and a picture, an answer or a reason.
 func TestFiguresAreComplete(t *testing.T) {
 	ids, states := map[string]bool{}, map[string]int{}
-	for _, s := range must.Get(sources.Figures())(t) {
+	for _, s := range sources.Figures() {
 		if ids[s.ID] || s.Name == "" || s.Shows == "" || s.Because == "" || s.Answers == nil {
 			t.Errorf("%s: twice, or without a name, what it shows, a reason or an answer", s.ID)
 		}

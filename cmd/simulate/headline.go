@@ -16,18 +16,18 @@ type headlineCmd struct {
 	common
 }
 
-// mainPlan is the plan of the main job.
-func mainPlan() *study.Plan {
-	text, _ := studies.Plan("headline")
-	plan, err := study.Parse("headline.yaml", text)
+// shippedPlan is the plan of that name in package studies.
+func shippedPlan(name string) *study.Plan {
+	text, _ := studies.Plan(name)
+	plan, err := study.Parse(name+".yaml", text)
 	if err != nil {
-		panic("simulate: " + err.Error()) // a test reads it
+		panic("simulate: " + err.Error()) // tests read them all
 	}
 	return plan
 }
 
 // mainArms are the arms of the main job.
-func mainArms() []study.Value { return mainPlan().Factors[0].Values }
+func mainArms() []study.Value { return shippedPlan("headline").Factors[0].Values }
 
 // chooseArms leaves the arms of those names in a plan; all without a name.
 func chooseArms(plan *study.Plan, names []string) error {
@@ -46,7 +46,7 @@ func chooseArms(plan *study.Plan, names []string) error {
 
 // Run makes the runs of the main job and shows them.
 func (c *headlineCmd) Run(a *app) error {
-	plan := mainPlan()
+	plan := shippedPlan("headline")
 	if err := chooseArms(plan, c.Arms); err != nil {
 		return err
 	}

@@ -103,11 +103,7 @@ func findMethods(name string) ([]recipe.Method, error) {
 	known = append(known, "recipe", "recipes", "systems", "presets", "numerics", "papers")
 	known = append(known, each(correction.Presets, func(p correction.Preset) string { return p.Name })...)
 	known = append(known, each(recipe.Reference(), func(f recipe.FieldReference) string { return f.Path })...)
-	printed, err := printedNames()
-	if err != nil {
-		return nil, err
-	}
-	known = append(known, each(printed, func(p namedPage) string { return p.Name })...)
+	known = append(known, each(printedNames(), func(p namedPage) string { return p.Name })...)
 	if near := method.Nearest(name, known); near != "" {
 		return nil, bad("methods: unknown name %q: did you mean %q?", name, near)
 	}
@@ -147,12 +143,8 @@ func effectsOf(m recipe.Method) string {
 	if m.Group == "schedule" { // which is a stressor there
 		return ""
 	}
-	pages, err := printedNames()
-	if err != nil {
-		return ""
-	}
 	arms, named := []string{m.Name}, regexp.MustCompile(`(?m)(name: |=)`+regexp.QuoteMeta(m.Name)+`($|[,}])`)
-	for _, p := range pages {
+	for _, p := range printedNames() {
 		if p.Kind == "setting" && p.Name != m.Name && named.MatchString(strings.Join(p.Recipe, "\n")) {
 			arms = append(arms, p.Name)
 		}

@@ -44,13 +44,9 @@ type frameworkLines struct {
 var factorKinds = map[string]string{"method": "setting", "stressor": "stressor", "gap": "stressor", study.ArmFactor: "arm"}
 
 // printedNames are the names of settings and stressors of the shipped studies, of the studies and of the claims.
-var printedNames = sync.OnceValues(func() (pages []namedPage, err error) {
+var printedNames = sync.OnceValue(func() (pages []namedPage) {
 	for _, file := range studies.Names() {
-		text, _ := studies.Plan(file)
-		plan, err := study.Parse(file+".yaml", text)
-		if err != nil {
-			return nil, err
-		}
+		plan := shippedPlan(file)
 		command := "simulate study " + file
 		for _, f := range plan.Factors {
 			kind, ok := factorKinds[f.Name]
@@ -72,7 +68,7 @@ var printedNames = sync.OnceValues(func() (pages []namedPage, err error) {
 	for _, c := range claims.All() {
 		pages = append(pages, namedPage{Name: c.ID, Kind: "claim", Title: c.Title, Recipe: []string{}, Command: "simulate reproduce " + c.ID + " --quick"})
 	}
-	return pages, nil
+	return pages
 })
 
 func namedValue(kind string, v study.Value) namedPage {
@@ -92,32 +88,27 @@ func namedValue(kind string, v study.Value) namedPage {
 
 // named shows what a printed name stands for; ok is false where it is none.
 func (c *methodsCmd) named(a *app) (ok bool, err error) {
-	pages, err := printedNames()
-	if err != nil {
-		return false, err
-	}
+	pages := printedNames()
 	i := slices.IndexFunc(pages, func(p namedPage) bool { return p.Name == c.Name })
 	if i < 0 {
 		return false, nil
 	}
 	p := pages[i]
-	if err := p.fill(); err != nil {
-		return false, err
-	}
+	p.fill()
 	return true, c.fenced(a, p.Name, textOf("named", p), p)
 }
 
-func (p *namedPage) fill() error {
+// fill writes a setting in the syntax of each framework.
+func (p *namedPage) fill() {
 	if p.Kind == "setting" && len(p.Recipe) > 0 {
 		for _, name := range foreign.Writable() {
 			text, notes, err := foreign.WriteChanged(name, "headline", p.Recipe)
 			if err != nil {
-				return err
+				panic("simulate: " + err.Error()) // a test writes all settings
 			}
 			p.Frameworks = append(p.Frameworks, frameworkLines{name, text, notes})
 		}
 	}
-	return nil
 }
 
 // measuredEffects are the lines of the published stability map on some of its arms.
@@ -157,10 +148,7 @@ func (c *methodsCmd) onePaper(a *app) error {
 }
 
 func (c *methodsCmd) coverage(a *app) error {
-	list, err := sources.Coverage()
-	if err != nil {
-		return err
-	}
+	list := sources.Coverage()
 	pages := sources.CoveragePages(list)
 	for _, p := range pages[1:] {
 		if c.Out == "" {

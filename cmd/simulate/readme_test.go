@@ -54,7 +54,7 @@ func knownNames(k *kong.Context, c *cli) error {
 	var err error
 	switch command, _, _ := strings.Cut(k.Command(), " "); command {
 	case "headline":
-		err = chooseArms(mainPlan(), c.Headline.Arms)
+		err = chooseArms(shippedPlan("headline"), c.Headline.Arms)
 	case "measure":
 		c.Measure.setBy("--rollout", "rollout.numerics", c.Measure.Rollout)
 		c.Measure.setBy("--learner", "learner.numerics", c.Measure.Learner)
@@ -76,11 +76,7 @@ func knownNames(k *kong.Context, c *cli) error {
 	case "methods":
 		name := c.Methods.Name
 		if !slices.Contains([]string{"", "recipes", "systems", "numerics", "presets", "papers", "coverage", "2512.02556", "tanh_pg"}, name) && recipe.LookUp(name) == nil && !slices.Contains(recipe.Names(), name) {
-			printed, failed := printedNames()
-			if failed != nil {
-				return failed
-			}
-			if !slices.ContainsFunc(printed, func(p namedPage) bool { return p.Name == name }) {
+			if !slices.ContainsFunc(printedNames(), func(p namedPage) bool { return p.Name == name }) {
 				_, err = findMethods(name)
 			}
 		}

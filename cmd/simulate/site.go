@@ -35,10 +35,7 @@ const siteMark = `<nav class="site" aria-label="Site">`
 
 // Run writes the site.
 func (c *siteCmd) Run(a *app) error {
-	pages, err := siteReports()
-	if err != nil {
-		return err
-	}
+	pages := siteReports()
 	var files []lab.File
 	for i := range pages {
 		files = append(files, lab.File{Name: pages[i].Site, Data: pages[i].HTML()})
@@ -70,7 +67,7 @@ var siteTexts embed.FS
 
 // siteTemplates are parsed where the site is written, and not at every start.
 var siteTemplates = sync.OnceValue(func() *template.Template {
-	plan := func(s stability.Study) (*study.Plan, error) { return readPlan(stabilityPlans + "/" + s.Name) }
+	plan := func(s stability.Study) *study.Plan { return shippedPlan(stabilityPlans + "/" + s.Name) }
 	return template.Must(template.New("").Funcs(template.FuncMap{"notWritten": func() string { return foreign.NotWritten }, "rates": stability.Rates, "plan": plan, "command": armCommand, "cell": cellOf, "rate": study.RateName,
 		"picture": shownPicture, "prose": func(text string) template.HTML { return results.HTMLOf(results.Prose(text)) }, "table": func(t *figure.Figure) template.HTML { return results.HTMLOf(t) }}).ParseFS(siteTexts, "site/*.html"))
 })
@@ -87,30 +84,14 @@ func sitePart(name string, data any) results.Part {
 }
 
 // siteReports are the pages of the site, except for those that compute.
-func siteReports() ([]results.Report, error) {
-	m := stability.Published()
-	covered, err := sources.Coverage()
-	if err != nil {
-		return nil, err
-	}
-	figures, err := sources.Figures()
-	if err != nil {
-		return nil, err
-	}
-	corrections, err := correctionsReport(m)
-	if err != nil {
-		return nil, err
-	}
-	claims := reproduce.List("")
-	published, err := reproduce.Pages(claims)
-	if err != nil {
-		return nil, err
-	}
-	pages := slices.Concat([]results.Report{startReport(m, claims), mapReport(m), corrections, methodsReport(), sourcesReport(covered), figuresReport(figures)}, frameworkReports(), published)
+func siteReports() []results.Report {
+	m, claims := stability.Published(), reproduce.List("")
+	pages := slices.Concat([]results.Report{startReport(m, claims), mapReport(m), correctionsReport(m), methodsReport(), sourcesReport(sources.Coverage()), figuresReport(sources.Figures())},
+		frameworkReports(), reproduce.Pages(claims))
 	for i := range pages {
 		pages[i].Eyebrow = "driftlab"
 	}
-	return pages, nil
+	return pages
 }
 
 // startReport is the first page.
@@ -185,8 +166,8 @@ func cellOf(a stability.Arm, rate float64) *mapCell {
 }
 
 // correctionsReport says which correction to use for which problem, with the lines to paste.
-func correctionsReport(m *stability.Map) (page results.Report, err error) {
-	page = results.Report{Site: "corrections.html", Title: "Which correction for which problem", Lead: "For each problem what the stability map recommends, and for each correction of the map the lines to paste into the configuration of your framework."}
+func correctionsReport(m *stability.Map) results.Report {
+	page := results.Report{Site: "corrections.html", Title: "Which correction for which problem", Lead: "For each problem what the stability map recommends, and for each correction of the map the lines to paste into the configuration of your framework."}
 	for _, p := range stability.Problems {
 		answer, ok := m.Answer(p.Name)
 		if !ok {
@@ -202,23 +183,17 @@ func correctionsReport(m *stability.Map) (page results.Report, err error) {
 		}
 		page.Sections = append(page.Sections, results.Section{ID: p.Name, Heading: p.Title, Blocks: []results.Block{results.Prose(answer.Text), t}})
 	}
-	names, err := printedNames()
-	if err != nil {
-		return page, err
-	}
-	for i, n := range names {
+	for _, n := range printedNames() {
 		effects := m.Effects(n.Name)
 		if n.Kind != "setting" || len(effects) == 0 {
 			continue
 		}
-		if err := names[i].fill(); err != nil {
-			return page, err
-		}
+		n.fill()
 		page.Sections = append(page.Sections, results.Section{ID: n.Name, Heading: n.Name, Blocks: []results.Block{results.Prose("In a recipe of driftlab:"), results.Code(foreign.RecipeLine(n.Recipe)),
-			sitePart("paste", names[i].Frameworks), results.Fold{Summary: "Measured on the stability map", Blocks: []results.Block{results.Code(strings.Join(effects, "\n"))}}}})
+			sitePart("paste", n.Frameworks), results.Fold{Summary: "Measured on the stability map", Blocks: []results.Block{results.Code(strings.Join(effects, "\n"))}}}})
 	}
 	page.Sections = append(page.Sections, results.Section{ID: "frameworks", Heading: "Names and keys by framework", Blocks: []results.Block{sitePart("frameworks", foreign.Registries())}})
-	return page, nil
+	return page
 }
 
 // frameworkReports are the pages of all frameworks.
