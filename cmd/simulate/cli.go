@@ -68,10 +68,7 @@ type app struct {
 
 // dispatch parses the arguments and runs the command they name.
 func (a *app) dispatch(args []string) error {
-	var err error
-	if a.parser, err = newParser(a, &cli{}); err != nil {
-		return err
-	}
+	a.parser = newParser(a, &cli{})
 	args = joinNegatives(args)
 	k, err := a.parser.Parse(args)
 	if err != nil {
@@ -109,21 +106,18 @@ var helpTexts embed.FS
 func indented(text string) string { return "  " + strings.ReplaceAll(text, "\n", "\n  ") }
 
 // newParser makes the table of commands and flags.
-func newParser(a *app, c *cli) (*kong.Kong, error) {
-	parser, err := kong.New(c,
+func newParser(a *app, c *cli) *kong.Kong {
+	parser := kong.Must(c,
 		kong.Name("simulate"), kong.Description(description), kong.Vars{"version": version()},
 		kong.Writers(a.stdout, a.stderr), kong.Exit(func(status int) { panic(exit(status)) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 	)
-	if err != nil {
-		return nil, err
-	}
 	var arms strings.Builder
 	for _, arm := range mainArms() {
 		fmt.Fprintf(&arms, "  %-22s %s\n", arm.Name, arm.Labels[0].Text)
 	}
 	parts := strings.NewReplacer("{formats}", reader.FormatTable(), "{neutral}", indented(reader.Neutral), "{arms}", arms.String())
-	return parser, kong.Visit(parser.Model, func(node kong.Visitable, next kong.Next) error {
+	_ = kong.Visit(parser.Model, func(node kong.Visitable, next kong.Next) error { // it has no error of its own
 		if command, ok := node.(*kong.Node); ok {
 			name := strings.ReplaceAll(commandName(command), " ", "-")
 			if text, err := helpTexts.ReadFile("help/" + name + ".txt"); err == nil {
@@ -132,6 +126,7 @@ func newParser(a *app, c *cli) (*kong.Kong, error) {
 		}
 		return next(nil)
 	})
+	return parser
 }
 
 // load reads a recipe with the flags' changes and the models that it names, so
@@ -212,11 +207,7 @@ type helpCmd struct {
 // Run prints the help of the command.
 func (c *helpCmd) Run(a *app) error {
 	if c.Man {
-		page, err := manPage(version())
-		if err != nil {
-			return err
-		}
-		return a.printText([]byte(page))
+		return a.printText([]byte(manPage(version())))
 	}
 	node := a.parser.Model.Node
 	for _, word := range c.Topic {

@@ -6,15 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/precision/must"
-
 	"github.com/alecthomas/kong"
 )
 
 // commandTable is the table of commands and flags.
 func commandTable(t *testing.T) *kong.Application {
 	t.Helper()
-	parser := must.Get(newParser(&app{}, &cli{}))(t)
+	parser := newParser(&app{}, &cli{})
 	return parser.Model
 }
 
@@ -103,7 +101,7 @@ func TestCompletionScripts(t *testing.T) {
 // its place in the manual page.
 func TestHelpComplete(t *testing.T) {
 	model := commandTable(t)
-	page := must.Get(manPage("driftlab, a commit"))(t)
+	page := manPage("driftlab, a commit")
 	if !strings.Contains(page, "a commit") {
 		t.Error("the page does not say of which build it is")
 	}

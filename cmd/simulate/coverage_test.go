@@ -178,10 +178,7 @@ func tryCommand(t *testing.T, args []string) error {
 	}
 	c := new(cli)
 	a := &app{ctx: context.Background(), stdout: &out, stderr: &stderr}
-	var err error
-	if a.parser, err = newParser(a, c); err != nil {
-		return err
-	}
+	a.parser = newParser(a, c)
 	k, err := a.parser.Parse(args)
 	if err != nil {
 		return err

@@ -54,13 +54,11 @@ func (c *labCmd) Run(a *app) error {
 	case strings.HasSuffix(c.Export, ".html"):
 		err = record.WriteNew(c.Export, lab.OneFile(computes, which))
 	default:
-		files, fault := labFiles(computes, which, lab.HomePage)
-		if fault == nil && c.Export == "" {
+		files := labFiles(computes, which, lab.HomePage)
+		if c.Export == "" {
 			return a.serveLab(files, c.Port)
 		}
-		if err = fault; err == nil {
-			page, err = filepath.Join(c.Export, lab.HomePage), writeFiles(c.Export, files)
-		}
+		page, err = filepath.Join(c.Export, lab.HomePage), writeFiles(c.Export, files)
 	}
 	if err == nil {
 		fmt.Fprintf(a.stdout, "Page: %s\n", page)
@@ -140,13 +138,12 @@ func mapPicture(name, of string) results.Picture {
 }
 
 // labFiles are the page under a name, the page of dumps, the program and the sheets to print.
-func labFiles(p lab.Program, which results.Part, name string) ([]lab.File, error) {
-	files := lab.Site(p, which, name)
-	sheets, err := sheet.Files(lab.Load())
+func labFiles(p lab.Program, which results.Part, name string) []lab.File {
+	files, sheets := lab.Site(p, which, name), sheet.Files(lab.Load())
 	for _, name := range sheet.Names {
 		files = append(files, lab.File{Name: name, Data: sheets[name]})
 	}
-	return files, err
+	return files
 }
 
 // writeFiles fills a folder, which it makes where there is none. A page's program takes the place of older ones, which no page asks for any more.

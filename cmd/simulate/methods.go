@@ -225,10 +225,7 @@ func explained(m recipe.Method) (*explanation, error) {
 	var t *trace.Trace
 	switch m.Field {
 	case "loss":
-		e, err := loss.Registry.Lookup(m.Name)
-		if err != nil {
-			return nil, err
-		}
+		e, _ := loss.Registry.Lookup(m.Name)
 		l := e.New()
 		b := loss.Worked(l)
 		all := make([]int, b.Tokens())

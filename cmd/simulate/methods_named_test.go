@@ -3,7 +3,6 @@ package main
 import (
 	"strings"
 	"testing"
-
 )
 
 // TestPrintedNameHasAPage: settings, stressors, arms, studies and claims are found by name, and a setting has its lines in

@@ -94,7 +94,7 @@ func TestReadingGrade(t *testing.T) {
 			read++
 		}
 	}
-	parser := must.Get(newParser(&app{stdout: io.Discard, stderr: io.Discard}, &cli{}))(t)
+	parser := newParser(&app{stdout: io.Discard, stderr: io.Discard}, &cli{})
 	for _, command := range parser.Model.Children {
 		help := command.Help + ".\n\n" + command.Detail
 		if at := strings.Index(help, "\nExample"); at >= 0 {

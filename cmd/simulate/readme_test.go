@@ -38,10 +38,7 @@ func wrong(args []string) (err error) {
 		}
 	}()
 	var c cli
-	parser, err := newParser(&app{stdout: io.Discard, stderr: io.Discard}, &c)
-	if err != nil {
-		return err
-	}
+	parser := newParser(&app{stdout: io.Discard, stderr: io.Discard}, &c)
 	k, err := parser.Parse(args)
 	if err != nil {
 		return withSuggestion(err, parser.Model, args)

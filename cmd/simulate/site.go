@@ -49,14 +49,11 @@ func (c *siteCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	rest, err := labFiles(computes, which, lab.SitePage)
-	if err == nil {
-		err = writeFiles(c.Out, append(files, rest...))
-	}
-	if err != nil {
+	files = append(files, labFiles(computes, which, lab.SitePage)...)
+	if err := writeFiles(c.Out, files); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.stdout, "Site: %s, %s\nNext: open it in a browser, or copy the folder to any host of static files.\n", filepath.Join(c.Out, "index.html"), figure.Count(len(files)+len(rest), "file"))
+	fmt.Fprintf(a.stdout, "Site: %s, %s\nNext: open it in a browser, or copy the folder to any host of static files.\n", filepath.Join(c.Out, "index.html"), figure.Count(len(files), "file"))
 	return nil
 }
 

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/precision/must"
 	"driftlab/results/lab"
 )
 
@@ -15,7 +14,7 @@ import (
 // have all of them; no sheet loads anything.
 func TestFiles(t *testing.T) {
 	d := lab.Load()
-	sheets := must.Get(Files(d))(t)
+	sheets := Files(d)
 	worksheet, answers, teacher := text(t, sheets["worksheet.html"]), text(t, sheets["answers.html"]), text(t, sheets["teacher.html"])
 	for _, l := range d.Lessons {
 		if !strings.Contains(worksheet, l.Question) {

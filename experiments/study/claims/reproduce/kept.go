@@ -40,11 +40,7 @@ func (r *Result) keep(f *folder) error {
 
 // write writes what a claim came to.
 func (r *Result) write(f *folder) error {
-	text, err := verdictText(r)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(f.finish(), f.Write(verdictFile, text)); err != nil {
+	if err := errors.Join(f.finish(), f.Write(verdictFile, verdictText(r))); err != nil {
 		return err
 	}
 	if err := record.WriteFile(f.Dir, pageFile, []byte(r.markdown())); err != nil {
