@@ -1,6 +1,7 @@
 package loss
 
 import (
+	"cmp"
 	"math"
 
 	"driftlab/precision/elementary"
@@ -53,27 +54,21 @@ type IPO struct {
 // Eval computes the loss over the active tokens.
 func (p *IPO) Eval(out *Grad, in *batch.Batch) error {
 	return withFrame(out, in, p.Aggregation, batch.Columns{batch.LogpRoll, batch.Advantage}, func(f *frame) {
-		var c *centering
+		c := centering{tau: p.AdvTau, noTail: true, slope: p.slope}
 		if p.Centering != nil {
-			c = &centering{Centering: &Centering{Weights: "tis", Cap: p.Cap}, tau: p.AdvTau, noTail: true, slope: p.slope}
-			if p.Cap == 0 {
-				c.Cap = math.Inf(1)
-			}
+			c.Centering = &Centering{Weights: "tis", Cap: cmp.Or(p.Cap, math.Inf(1))}
 		}
 		if f.err = c.prepare(f); f.err != nil {
 			return
 		}
 		var m mismatch
-		for i := range in.Len() {
-			f.rowTokens(i, func(n int) (value, dlogp float64) {
-				a, l := in.Advantage[n], in.Now.Logp[n]-in.LogpRoll[n]
-				drop := math.Abs(elementary.Exp(f.sg[n])-elementary.Exp(in.LogpRoll[n])) > p.Delta
-				m.token(l, a, drop, false, false)
-				value, dlogp = f.ratioPlusSquare(n, a*p.AdvTau, p.KLTau, p.LogClamp, p.Cap, drop)
-				return c.add(f, i, n, value, dlogp)
-			})
-			m.endRow()
-		}
+		f.eachToken(func(n int) (value, dlogp float64) {
+			a, l := in.Advantage[n], in.Now.Logp[n]-in.LogpRoll[n]
+			drop := math.Abs(elementary.Exp(f.sg[n])-elementary.Exp(in.LogpRoll[n])) > p.Delta
+			m.token(f, l, a, drop, false, false)
+			value, dlogp = f.ratioPlusSquare(n, a*p.AdvTau, p.KLTau, p.LogClamp, p.Cap, drop)
+			return c.add(f, n, value, dlogp)
+		})
 		c.log(f)
 		m.logRows(f, f.rows(in.Weight != nil))
 	})

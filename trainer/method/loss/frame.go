@@ -26,6 +26,8 @@ type frame struct {
 	sg []float64
 	// tokens is the number of active tokens.
 	tokens float64
+	// row is the response whose tokens rowTokens goes through.
+	row int
 	// err is why a loss cannot be computed.
 	err error
 }
@@ -121,6 +123,7 @@ func (f *frame) eachToken(term func(n int) (value, dlogp float64)) {
 
 // rowTokens is eachToken for response i.
 func (f *frame) rowTokens(i int, term func(n int) (value, dlogp float64)) {
+	f.row = i
 	for n := range f.in.Where(i, f.active) {
 		f.begin(n)
 		value, dlogp := term(n)

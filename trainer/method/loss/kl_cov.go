@@ -41,25 +41,23 @@ func (p *KLCov) Eval(out *Grad, in *batch.Batch) error {
 			out.NeedLogits(in.Tokens(), in.Vocab)
 		}
 		chosen, absolute := p.choose(f, f.covariance()), 0.0
-		for i := range in.Len() {
-			f.rowTokens(i, func(n int) (value, dlogp float64) {
-				lr := in.Now.Logp[n] - in.Anchor[n]
-				absolute += math.Abs(lr)
-				r, dr := ratio(lr, p.LogClamp)
-				value, dlogp = float64(-in.Advantage[n]*r), float64(-in.Advantage[n]*dr)
-				f.note("r", r)
-				switch {
-				case chosen[n] == 0:
-				case p.Exact:
-					from, to := n*in.Vocab, (n+1)*in.Vocab
-					value += float64(p.Beta * reverseKLRow(out.DLogits[from:to], in.Old.Dist[from:to], in.Now.Dist[from:to], p.Beta*f.weight(i, n)))
-				default:
-					value += float64(p.Beta * math.Abs(lr))
-					dlogp += float64(p.Beta * sign(lr))
-				}
-				return value, dlogp
-			})
-		}
+		f.eachToken(func(n int) (value, dlogp float64) {
+			lr := in.Now.Logp[n] - in.Anchor[n]
+			absolute += math.Abs(lr)
+			r, dr := ratio(lr, p.LogClamp)
+			value, dlogp = float64(-in.Advantage[n]*r), float64(-in.Advantage[n]*dr)
+			f.note("r", r)
+			switch {
+			case chosen[n] == 0:
+			case p.Exact:
+				from, to := n*in.Vocab, (n+1)*in.Vocab
+				value += float64(p.Beta * reverseKLRow(out.DLogits[from:to], in.Old.Dist[from:to], in.Now.Dist[from:to], p.Beta*f.weight(f.row, n)))
+			default:
+				value += float64(p.Beta * math.Abs(lr))
+				dlogp += float64(p.Beta * sign(lr))
+			}
+			return value, dlogp
+		})
 		out.Add("actor/ppo_kl", f.mean(absolute))
 	})
 }

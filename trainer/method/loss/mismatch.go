@@ -14,46 +14,39 @@ type mismatch struct {
 	share, low, high, positive, negative rowMean
 }
 
-// rowMean sums row means: tokens are added to the row, rows to the total.
+// rowMean sums row means; a row without tokens counts as 0.
 type rowMean struct {
-	sum, count float64 // of the present row
-	total      float64 // of the row means
-	allSum     float64 // of tokens, over rows
+	row         int     // the present one
+	sum, count  float64 // of the present row
+	means, sums float64 // of the rows before it
 }
 
-func (r *rowMean) add(x float64) {
+func (r *rowMean) add(f *frame, x float64) {
+	if f.row != r.row {
+		*r = rowMean{row: f.row, means: r.total(), sums: r.allSum()}
+	}
 	r.sum += x
 	r.count++
 }
 
-// close ends the row; a row without tokens counts as 0.
-func (r *rowMean) close() {
-	r.total += r.sum / max(r.count, 1)
-	r.allSum += r.sum
-	r.sum, r.count = 0, 0
-}
+// total is the sum of the row means, allSum that of the tokens.
+func (r *rowMean) total() float64  { return r.means + r.sum/max(r.count, 1) }
+func (r *rowMean) allSum() float64 { return r.sums + r.sum }
 
 // token adds a token with log-ratio l.
-func (m *mismatch) token(l, advantage float64, drop, low, high bool) {
+func (m *mismatch) token(f *frame, l, advantage float64, drop, low, high bool) {
 	k3 := min(elementary.Expm1(l)-l, 1e30) // prime-rl keeps its figures finite
-	m.all.add(k3)
+	m.all.add(f, k3)
 	if drop {
-		m.dropped.add(k3)
-		m.positive.add(count(advantage > 0))
-		m.negative.add(count(advantage < 0))
+		m.dropped.add(f, k3)
+		m.positive.add(f, count(advantage > 0))
+		m.negative.add(f, count(advantage < 0))
 	} else {
-		m.kept.add(k3)
+		m.kept.add(f, k3)
 	}
-	m.share.add(count(drop))
-	m.low.add(count(low))
-	m.high.add(count(high))
-}
-
-// endRow ends a response.
-func (m *mismatch) endRow() {
-	for _, r := range [...]*rowMean{&m.all, &m.dropped, &m.kept, &m.share, &m.low, &m.high, &m.positive, &m.negative} {
-		r.close()
-	}
+	m.share.add(f, count(drop))
+	m.low.add(f, count(low))
+	m.high.add(f, count(high))
 }
 
 // rows is the number of responses that prime-rl's figures are a mean over: all,
@@ -72,21 +65,21 @@ func (f *frame) rows(active bool) float64 {
 
 // logRows logs the figures as means over the given number of rows, as prime-rl's present code does.
 func (m *mismatch) logRows(f *frame, rows float64) {
-	m.log(f, rows, m.share.total/rows, m.low.total/rows, m.high.total/rows)
-	f.out.Add("masked_advantage_positive", m.positive.total/rows)
-	f.out.Add("masked_advantage_negative", m.negative.total/rows)
+	m.log(f, rows, m.share.total()/rows, m.low.total()/rows, m.high.total()/rows)
+	f.out.Add("masked_advantage_positive", m.positive.total()/rows)
+	f.out.Add("masked_advantage_negative", m.negative.total()/rows)
 }
 
 // logTokens logs the fractions over tokens, as prime-rl's earlier code does.
 func (m *mismatch) logTokens(f *frame) {
 	rows, tokens := max(float64(f.in.Len()), 1), max(f.tokens, 1)
-	m.log(f, rows, m.share.allSum/tokens, m.low.allSum/tokens, m.high.allSum/tokens)
+	m.log(f, rows, m.share.allSum()/tokens, m.low.allSum()/tokens, m.high.allSum()/tokens)
 }
 
 func (m *mismatch) log(f *frame, rows, share, low, high float64) {
-	f.out.Add("mismatch_kl", m.all.total/rows)
-	f.out.Add("masked_mismatch_kl", m.dropped.total/rows)
-	f.out.Add("unmasked_mismatch_kl", m.kept.total/rows)
+	f.out.Add("mismatch_kl", m.all.total()/rows)
+	f.out.Add("masked_mismatch_kl", m.dropped.total()/rows)
+	f.out.Add("unmasked_mismatch_kl", m.kept.total()/rows)
 	f.out.Add("is_masked", share)
 	f.out.Add("is_masked_low", low)
 	f.out.Add("is_masked_high", high)

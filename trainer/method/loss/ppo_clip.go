@@ -34,25 +34,20 @@ type PPOClip struct {
 // Eval computes the loss over the active tokens.
 func (p *PPOClip) Eval(out *Grad, in *batch.Batch) error {
 	return withFrame(out, in, p.Aggregation, batch.Columns{batch.Anchor, batch.Advantage}, func(f *frame) {
-		var c *centering
-		if p.Centering != nil {
-			c = &centering{Centering: p.Centering, tau: 1, old: true, slope: p.slope}
-		}
+		c := centering{Centering: p.Centering, tau: 1, old: true, slope: p.slope}
 		if f.err = c.prepare(f); f.err != nil {
 			return
 		}
 		var clips clipCounts
-		for i := range in.Len() {
-			f.rowTokens(i, func(n int) (value, dlogp float64) {
-				r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], p.LogClamp)
-				value, dlogp = clips.add(f.clipped(in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, p.Delta))
-				if c == nil {
-					return value, dlogp
-				}
-				w := c.weight(elementary.Exp(in.Anchor[n] - in.LogpRoll[n]))
-				return c.add(f, i, n, float64(w*value), w*dlogp)
-			})
-		}
+		f.eachToken(func(n int) (value, dlogp float64) {
+			r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], p.LogClamp)
+			value, dlogp = clips.add(f.clipped(in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, p.Delta))
+			if p.Centering == nil {
+				return value, dlogp
+			}
+			w := c.weight(elementary.Exp(in.Anchor[n] - in.LogpRoll[n]))
+			return c.add(f, n, float64(w*value), w*dlogp)
+		})
 		c.log(f)
 		f.addClipFractions(clips, in.Anchor, p.LogClamp)
 	})

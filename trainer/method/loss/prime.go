@@ -52,7 +52,7 @@ func (p *PrimeMasked) Eval(out *Grad, in *batch.Batch) error {
 				l, a := in.Now.Logp[n]-in.LogpRoll[n], in.Advantage[n]
 				held := p.ratio(sum, f.sg[n]-in.LogpRoll[n])
 				low, high := held < p.Low, held > p.High
-				m.token(l, a, low || high || veto, low, high)
+				m.token(f, l, a, low || high || veto, low, high)
 				if low || high || veto {
 					return f.reject(n)
 				}
@@ -63,7 +63,6 @@ func (p *PrimeMasked) Eval(out *Grad, in *batch.Batch) error {
 				r, dr := ratio(l, p.LogClamp)
 				return f.live(a, r, dr)
 			})
-			m.endRow()
 		}
 		m.logTokens(f)
 		out.Add("sequence_masked_low", vetoed/max(float64(in.Len()), 1))
@@ -114,16 +113,13 @@ type PrimeDPPO struct {
 func (p *PrimeDPPO) Eval(out *Grad, in *batch.Batch) error {
 	return withFrame(out, in, p.Aggregation, batch.Columns{batch.LogpRoll, batch.Advantage}, func(f *frame) {
 		var m mismatch
-		for i := range in.Len() {
-			f.rowTokens(i, func(n int) (value, dlogp float64) {
-				a, l := in.Advantage[n], in.Now.Logp[n]-in.LogpRoll[n]
-				moved := elementary.Exp(f.sg[n]) - elementary.Exp(in.LogpRoll[n])
-				low, high := a <= 0 && moved < -p.DeltaLow, a > 0 && moved > p.DeltaHigh
-				m.token(l, a, high || low, low, high)
-				return f.ratioPlusSquare(n, a*p.AdvTau, p.KLTau, p.LogClamp, 0, high || low)
-			})
-			m.endRow()
-		}
+		f.eachToken(func(n int) (value, dlogp float64) {
+			a, l := in.Advantage[n], in.Now.Logp[n]-in.LogpRoll[n]
+			moved := elementary.Exp(f.sg[n]) - elementary.Exp(in.LogpRoll[n])
+			low, high := a <= 0 && moved < -p.DeltaLow, a > 0 && moved > p.DeltaHigh
+			m.token(f, l, a, high || low, low, high)
+			return f.ratioPlusSquare(n, a*p.AdvTau, p.KLTau, p.LogClamp, 0, high || low)
+		})
 		m.logRows(f, f.rows(in.Weight != nil))
 	})
 }
@@ -200,9 +196,9 @@ func (p *PrimeGeo) Eval(out *Grad, in *batch.Batch) error {
 				r := elementary.Exp(min(l, 700)) // finite far above any bound
 				low, high := r < p.Low, r > p.High
 				if p.TeacherTau > 0 {
-					t.teacher.add(in.Teacher.Logp[n] - f.sg[n])
+					t.teacher.add(f, in.Teacher.Logp[n]-f.sg[n])
 				}
-				m.token(l, a, low || high || drop, low, high)
+				m.token(f, l, a, low || high || drop, low, high)
 				if low || high || drop {
 					return f.reject(n)
 				}
@@ -211,13 +207,11 @@ func (p *PrimeGeo) Eval(out *Grad, in *batch.Batch) error {
 				}
 				return f.detached(r, p.coefficient(f, n), in.Now.Logp[n])
 			})
-			m.endRow()
-			t.teacher.close()
 		}
 		m.logTokens(f)
 		rows := max(float64(in.Len()), 1)
 		if p.TeacherTau > 0 {
-			out.Add("teacher_kl", t.teacher.total/rows)
+			out.Add("teacher_kl", t.teacher.total()/rows)
 		}
 		out.Add("sequence_masked_low", t.vetoLow/rows)
 		out.Add("sequence_masked_high", t.vetoHigh/rows)

@@ -29,19 +29,15 @@ func (p *RefKL) Eval(out *Grad, in *batch.Batch) error {
 		ref := either(taught, in.Teacher.Logp, in.Ref.Logp)
 		var m mismatch
 		var gap rowMean
-		for i := range in.Len() {
-			f.rowTokens(i, func(n int) (value, dlogp float64) {
-				l, a := in.Now.Logp[n]-in.LogpRoll[n], ref[n]-f.sg[n]
-				drop := elementary.Exp(f.sg[n])-elementary.Exp(in.LogpRoll[n]) < -p.Delta
-				m.token(l, a, drop, drop, false)
-				gap.add(a)
-				return f.ratioPlusSquare(n, a, p.KLTau, p.LogClamp, 0, drop)
-			})
-			m.endRow()
-			gap.close()
-		}
+		f.eachToken(func(n int) (value, dlogp float64) {
+			l, a := in.Now.Logp[n]-in.LogpRoll[n], ref[n]-f.sg[n]
+			drop := elementary.Exp(f.sg[n])-elementary.Exp(in.LogpRoll[n]) < -p.Delta
+			m.token(f, l, a, drop, drop, false)
+			gap.add(f, a)
+			return f.ratioPlusSquare(n, a, p.KLTau, p.LogClamp, 0, drop)
+		})
 		rows := f.rows(true)
 		m.logRows(f, rows)
-		out.Add("ref_kl", gap.total/rows)
+		out.Add("ref_kl", gap.total()/rows)
 	})
 }

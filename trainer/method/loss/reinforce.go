@@ -21,23 +21,18 @@ type Reinforce struct {
 // Eval computes the loss over the active tokens.
 func (p *Reinforce) Eval(out *Grad, in *batch.Batch) error {
 	return withFrame(out, in, p.Aggregation, batch.Columns{batch.Advantage, p.Anchor.Column()}, func(f *frame) {
-		var c *centering
-		if p.Centering != nil {
-			c = &centering{Centering: p.Centering, tau: 1, slope: unity}
-		}
+		c := centering{Centering: p.Centering, tau: 1, slope: unity}
 		if f.err = c.prepare(f); f.err != nil {
 			return
 		}
-		for i := range in.Len() {
-			f.rowTokens(i, func(n int) (value, dlogp float64) {
-				a := in.Advantage[n]
-				if c == nil {
-					return -a * in.Now.Logp[n], -a
-				}
-				value, dlogp = f.detached(c.weight(elementary.Exp(f.sg[n]-in.LogpRoll[n])), a, in.Now.Logp[n])
-				return c.add(f, i, n, value, dlogp)
-			})
-		}
+		f.eachToken(func(n int) (value, dlogp float64) {
+			a := in.Advantage[n]
+			if p.Centering == nil {
+				return -a * in.Now.Logp[n], -a
+			}
+			value, dlogp = f.detached(c.weight(elementary.Exp(f.sg[n]-in.LogpRoll[n])), a, in.Now.Logp[n])
+			return c.add(f, n, value, dlogp)
+		})
 		c.log(f)
 		f.addKL(p.Anchor.Of(in), 0)
 	})
@@ -77,14 +72,11 @@ type CrossEntropy struct {
 func (p *CrossEntropy) Eval(out *Grad, in *batch.Batch) error {
 	return withFrame(out, in, p.Aggregation, nil, func(f *frame) {
 		var nll rowMean
-		for i := range in.Len() {
-			f.rowTokens(i, func(n int) (value, dlogp float64) {
-				nll.add(-in.Now.Logp[n])
-				return -in.Now.Logp[n], -1
-			})
-			nll.close()
-		}
-		out.Add("nll", nll.total/f.rows(true))
+		f.eachToken(func(n int) (value, dlogp float64) {
+			nll.add(f, -in.Now.Logp[n])
+			return -in.Now.Logp[n], -1
+		})
+		out.Add("nll", nll.total()/f.rows(true))
 	})
 }
 

@@ -64,9 +64,9 @@ func (c *Centering) times(q, p float64) float64 {
 	return float64(q * c.weight(p/q))
 }
 
-// centering is a loss as the option sees it; nil is a loss without the option.
+// centering is a loss as the option sees it.
 type centering struct {
-	*Centering
+	*Centering // nil without the option
 	// tau scales the advantage.
 	tau float64
 	// old says that the importance weight uses the old policy, not the current one.
@@ -81,23 +81,20 @@ type centering struct {
 
 // prepare checks that the batch has the distributions.
 func (c *centering) prepare(f *frame) error {
-	if c == nil {
+	if c.Centering == nil {
 		return nil
 	}
 	f.out.NeedLogits(f.in.Tokens(), f.in.Vocab)
-	if c.old {
-		return f.in.Require(batch.LogpRoll, batch.DistRoll, batch.Dist, batch.DistOld)
-	}
-	return f.in.Require(batch.LogpRoll, batch.DistRoll, batch.Dist)
+	return f.in.Require(batch.LogpRoll, batch.DistRoll, batch.Dist, either(c.old, batch.DistOld, batch.Mask))
 }
 
-// add gives token n of response i its correction, which the advantage multiplies.
-func (c *centering) add(f *frame, i, n int, value, dlogp float64) (float64, float64) {
-	if c == nil {
+// add gives token n its correction, which the advantage multiplies.
+func (c *centering) add(f *frame, n int, value, dlogp float64) (float64, float64) {
+	if c.Centering == nil {
 		return value, dlogp
 	}
 	in, a := f.in, f.in.Advantage[n]*c.tau
-	x := centre(&f.out.head, c, policiesOf(in, n), a, f.out.DLogits[n*in.Vocab:(n+1)*in.Vocab], float64(a*f.weight(i, n)))
+	x := centre(&f.out.head, c, policiesOf(in, n), a, f.out.DLogits[n*in.Vocab:(n+1)*in.Vocab], float64(a*f.weight(f.row, n)))
 	c.total += math.Abs(x)
 	f.note("C", x)
 	return float64(value) + float64(a*x), dlogp
@@ -105,7 +102,7 @@ func (c *centering) add(f *frame, i, n int, value, dlogp float64) (float64, floa
 
 // log adds the mean correction.
 func (c *centering) log(f *frame) {
-	if c != nil {
+	if c.Centering != nil {
 		f.out.Add("sc_correction", f.mean(c.total))
 	}
 }
