@@ -273,7 +273,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"vocabulary twice", vocab(`{"a":0,"b":0}`), "not 0 to 1, each once"},
 		{"vocabulary null", vocab(`{"a":null}`), "each once"},
 		{"vocabulary is a list", vocab(`["a"]`), "vocab.json: line 1: "},
-		{"vocabulary and more", vocab(`{"a":0}{}`), "text follows"},
+		{"vocabulary and more", vocab(`{"a":0}{}`), "after top-level value"},
 	}
 	sums := regexp.MustCompile(`,\n *"(vocab|config)_sha256": "[0-9a-f]*"`)
 	for _, tt := range tests {

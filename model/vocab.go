@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -38,12 +37,8 @@ func formatVocab(vocab []string) ([]byte, error) {
 // and n at most size.
 func parseVocab(text []byte, size int) ([]string, error) {
 	var ids map[string]*int
-	d := json.NewDecoder(bytes.NewReader(text))
-	if err := d.Decode(&ids); err != nil {
+	if err := json.Unmarshal(text, &ids); err != nil {
 		return nil, jsonFault(text, err)
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, fmt.Errorf("text follows the object")
 	}
 	if len(ids) > size {
 		return nil, fmt.Errorf("%d tokens for a vocabulary of %d", len(ids), size)
