@@ -180,7 +180,7 @@ func TestCritic(t *testing.T) {
 				t.Fatalf("step %d, token %d: value %v, return %v", step, n, v, want)
 			}
 		}
-		c.fit(b)
+		must(t, c.fit(&Session{batch: *b}))
 	}
 	again := criticOf(hidden, longest, false)
 	if err := again.SetState(c.AppendState(nil)); err != nil || !slices.Equal(again.weights, c.weights) {

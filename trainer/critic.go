@@ -61,18 +61,10 @@ func (c *critic) run(s *Session) error {
 	return nil
 }
 
-func newCriticFit(s *Session) (stage, error) {
-	if c := stageOf[*trainedCritic](s); c != nil {
-		return stageFunc(c.fit), nil
-	}
-	c := stageOf[*critic](s)
-	if c == nil {
-		return nil, nil
-	}
-	return stageFunc(func(s *Session) error {
-		c.fit(&s.batch)
-		return nil
-	}), nil
+// valuer is a critic of either kind; fit takes the returns of the batch into account for the next step.
+type valuer interface {
+	stage
+	fit(s *Session) error
 }
 
 // criticOf returns a critic for hidden states of that width and responses of
@@ -117,9 +109,9 @@ func (c *critic) values(dst []float64, b *batch.Batch, hidden []float32) []float
 	return dst
 }
 
-// fit takes the returns of the batch into account for the next step. The
-// features come from the last call of values.
-func (c *critic) fit(b *batch.Batch) {
+// fit solves for the weights anew. The features come from the last call of values.
+func (c *critic) fit(s *Session) error {
+	b := &s.batch
 	for i := range c.gram {
 		c.gram[i] *= criticMemory
 	}
@@ -137,6 +129,7 @@ func (c *critic) fit(b *batch.Batch) {
 		}
 	}
 	c.solve()
+	return nil
 }
 
 // solve finds the weights by Cholesky's method, from the lower triangle of A + I.

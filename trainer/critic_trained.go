@@ -84,7 +84,9 @@ func (c *trainedCritic) fit(s *Session) error {
 			c.rest[n] = r - c.rest[n]
 		}
 		c.target.returns = c.rest
-		c.base.fit(b)
+		if err := c.base.fit(s); err != nil {
+			return err
+		}
 	}
 	loss := 0.0
 	for range c.updates {

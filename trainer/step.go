@@ -54,7 +54,7 @@ var stages = []struct {
 	// asynchronous.go: replayed groups are weighted.
 	{"replay", "Advantage", where(func(s *Session) bool { return s.recipe.Replay != nil && s.recipe.Replay.On() }, runs((*Session).weighReplays))},
 	// critic.go: the critic is fitted (reads Return).
-	{"advantage.critic", "", newCriticFit},
+	{"advantage.critic", "", where(func(s *Session) bool { return stageOf[valuer](s) != nil }, func(s *Session) stage { return stageFunc(stageOf[valuer](s).fit) })},
 	// session.go, anchor.go, score.go, speculation.go: what is known so far is measured.
 	{"diagnose", "", always((*Session).diagnose)},
 	{"behaviour.parts", "", where(func(s *Session) bool { return stageOf[*behaviour](s) != nil }, runs((*Session).engineAndLag))},
