@@ -74,18 +74,6 @@ func newEvaluator(r recipe.Recipe, t task.Task, n engine.Numerics, workers int) 
 	}
 }
 
-// calibrate finds fresh scales for a static KV cache, from the prompts at hand.
-func (e *evaluator) calibrate() {
-	if e.scales.Prompts == 0 {
-		return
-	}
-	var prompts [][]int32
-	for i := range min(e.scales.Prompts, len(e.prompts)) {
-		prompts = append(prompts, e.prompts[i].Tokens)
-	}
-	e.engine.Calibrate(prompts, e.scales.Margin)
-}
-
 func (e *evaluator) close() { e.engine.Close() }
 
 // passRate evaluates the weights on n held-out prompts at the temperature, with
@@ -111,11 +99,17 @@ func (e *evaluator) heldOut(n int, seed uint64) []task.Prompt {
 func (e *evaluator) begin(p *model.Params, prompts []task.Prompt, temperature float64, seed uint64, purpose stream.Purpose) {
 	e.seed, e.purpose, e.prompts = seed, purpose, prompts
 	e.sum = Evaluation{Prompts: make([]PromptTally, len(prompts))}
+	e.engine.Publish(p, 0)
+	var calibration [][]int32 // for fresh scales of a static KV cache
 	for i, q := range prompts {
 		e.sum.Prompts[i].Difficulty = q.Difficulty
+		if i < e.scales.Prompts {
+			calibration = append(calibration, q.Tokens)
+		}
 	}
-	e.engine.Publish(p, 0)
-	e.calibrate()
+	if calibration != nil {
+		e.engine.Calibrate(calibration, e.scales.Margin)
+	}
 	e.sampling.Temperature = temperature
 }
 
