@@ -109,10 +109,7 @@ type sweepMergeCmd struct {
 }
 
 func (c *sweepMergeCmd) Run(a *app) error {
-	parts, err := study.Parts(c.Dirs)
-	if err != nil {
-		return err
-	}
+	parts := study.Parts(c.Dirs)
 	out := cmp.Or(c.Out, c.Dirs[0])
 	return c.finish(a, parts[0], out, out, c.JSON, func(t study.Tables) (*study.Folder, error) {
 		t.Dir = "" // that of the merged runs

@@ -43,31 +43,25 @@ func openSweep(dir string) (*Store, error) {
 	return OpenStore(dir, "run the sweep again, which writes it anew")
 }
 
-// outcomes reads those of a store's cells.
-func outcomes(s *Store) (map[string]*Outcome, error) {
-	keys, err := s.Keys()
-	if err != nil {
-		return nil, err
-	}
+// outcomes reads those of a store's cells, by key.
+func outcomes(s *Store) (done map[string]*Outcome, err error) {
+	err = s.withCells(func(cells *record.Cells) error {
+		done, err = outcomesOf(s.Dir, cells)
+		return err
+	})
+	return done, err
+}
+
+func outcomesOf(dir string, cells *record.Cells) (map[string]*Outcome, error) {
 	done := map[string]*Outcome{}
-	for _, key := range keys {
-		cell, err := s.Cell(key)
-		if err != nil {
-			return nil, err
-		}
-		o, err := outcome(cell)
-		if err != nil || o.Status == "" {
-			return nil, &record.FolderError{Path: filepath.Join(s.Dir, record.CellsFile), Problem: fmt.Sprintf("the cell %s is not the outcome of a run", key), Fix: "give the folder of a sweep", Err: err}
+	for _, key := range cells.Keys() {
+		o := new(Outcome)
+		if err := json.Unmarshal(cells.Get(key).Outcome, o); err != nil || o.Status == "" {
+			return nil, &record.FolderError{Path: filepath.Join(dir, record.CellsFile), Problem: fmt.Sprintf("the cell %s is not the outcome of a run", key), Fix: "give the folder of a sweep", Err: err}
 		}
 		done[key] = o
 	}
 	return done, nil
-}
-
-// outcome reads that of a cell.
-func outcome(cell *record.Cell) (*Outcome, error) {
-	o := new(Outcome)
-	return o, json.Unmarshal(cell.Outcome, o)
 }
 
 // opened opens the folder of a sweep and reads its outcomes.
@@ -240,17 +234,13 @@ func (d *Folder) tables(o Tables) error {
 
 // Parts are the folders to put together that the given ones are or hold: a sweep's
 // own and those of its shards.
-func Parts(dirs []string) ([]string, error) {
+func Parts(dirs []string) (parts []string) {
 	planned := func(dir string) bool {
 		_, err := os.Stat(filepath.Join(dir, PlanFile))
 		return err == nil
 	}
-	var parts []string
 	for _, dir := range dirs {
-		shards, err := fs.Glob(os.DirFS(dir), "shard-*")
-		if err != nil {
-			return nil, err
-		}
+		shards, _ := fs.Glob(os.DirFS(dir), "shard-*") // the pattern is valid
 		var below []string
 		for _, shard := range shards {
 			if part := filepath.Join(dir, shard); planned(part) {
@@ -266,7 +256,7 @@ func Parts(dirs []string) ([]string, error) {
 			}
 		}
 	}
-	return parts, nil
+	return parts
 }
 
 // Merge puts the runs of several folders of one sweep into another, which then holds

@@ -511,11 +511,9 @@ func (g *Grid) take(dir string, from []string) (*Folder, error) {
 	if !own || len(all.Keys()) == 0 {
 		return nil, nil
 	}
-	done := map[string]*Outcome{}
-	for _, key := range all.Keys() {
-		if done[key], err = outcome(all.Get(key)); err != nil {
-			return nil, err
-		}
+	done, err := outcomesOf(dir, all)
+	if err != nil {
+		return nil, err
 	}
 	early := x.premature(done)
 	if all, err = all.With(func(c *record.Cell) (bool, error) { return !early[c.Key], nil }); err != nil {
