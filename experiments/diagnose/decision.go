@@ -659,9 +659,7 @@ func (t *trial) maskedBy(p *correction.Pipeline, name string) float64 {
 		one := weighted(nil, m)
 		if _, rules := one.Rules(); len(rules) == 1 && rules[0].Name == name {
 			if w, err := t.weights(one); err == nil {
-				if masked := t.masked(w); masked != nil {
-					return masked.Tokens
-				}
+				return shareOf(w, func(x float64) bool { return x == 0 })
 			}
 		}
 	}

@@ -20,23 +20,17 @@ func All() []claim.Claim { return slices.Clone(read()) }
 
 // read makes the list once. A file that is not a claim is a programmer's fault.
 var read = sync.OnceValue(func() []claim.Claim {
-	list, err := load(studies.Claims)
+	list, err := load()
 	if err != nil {
 		panic("claims: " + err.Error())
 	}
 	return list
 })
 
-// load reads the claims below a folder in the order of order.yaml.
-func load(dir fs.FS) (list []claim.Claim, err error) {
-	dir, err = fs.Sub(dir, "claims")
-	if err != nil {
-		return nil, err
-	}
-	text, err := fs.ReadFile(dir, "order.yaml")
-	if err != nil {
-		return nil, err
-	}
+// load reads the claims in the order of order.yaml.
+func load() (list []claim.Claim, err error) {
+	dir, _ := fs.Sub(studies.Claims, "claims") // it is in the program
+	text, _ := fs.ReadFile(dir, "order.yaml")
 	var themes []struct {
 		Theme, About string
 		Claims       []string
