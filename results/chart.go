@@ -215,12 +215,7 @@ func (c *chart) numbers() *figure.Figure {
 			{Name: "highest", Align: figure.Right}, {Name: "last", Align: figure.Right}, {Name: "last at " + c.X.Label, Align: figure.Right}},
 	}
 	for i, a := range c.lines {
-		var means []point
-		for _, q := range c.points[i] {
-			if finite(q.Mean) {
-				means = append(means, q)
-			}
-		}
+		means := slices.DeleteFunc(slices.Clone(c.points[i]), func(q point) bool { return !finite(q.Mean) })
 		row := []figure.Cell{figure.Word(a.Name), figure.Number(float64(len(a.Curves())), 1)}
 		row[1].Text = strconv.Itoa(len(a.Curves()))
 		if len(means) == 0 {

@@ -101,11 +101,7 @@ func fromGroups(groups []RunGroup, records []*record.Record, glossary []Term) Re
 	for _, g := range groups {
 		r.Reruns = append(r.Reruns, rerun(g))
 	}
-	for _, t := range glossary {
-		if slices.Contains(names, t.Name) {
-			r.Glossary = append(r.Glossary, t)
-		}
-	}
+	r.Glossary = slices.DeleteFunc(slices.Clone(glossary), func(t Term) bool { return !slices.Contains(names, t.Name) })
 	return r
 }
 
@@ -633,12 +629,8 @@ func TimeChartOf(groups []RunGroup, metric string, terms []Term) figure.Figure {
 }
 
 func (g *RunGroup) timed(metric string) figure.Series {
-	clocked := RunGroup{Name: g.Name}
-	for _, r := range g.Runs {
-		if r.Column(ticksMetric) != nil && r.Column(metric) != nil {
-			clocked.Runs = append(clocked.Runs, r)
-		}
-	}
+	without := func(r *record.Record) bool { return r.Column(ticksMetric) == nil || r.Column(metric) == nil }
+	clocked := RunGroup{Name: g.Name, Runs: slices.DeleteFunc(slices.Clone(g.Runs), without)}
 	arm := clocked.arm(metric)
 	for i, s := range arm.Seeds {
 		ticks := clocked.Runs[i].Column(ticksMetric)

@@ -11,6 +11,7 @@ import (
 
 	"driftlab/experiments/diagnose/reader"
 	"driftlab/precision/elementary"
+	"driftlab/results/stats"
 )
 
 // answer is what the checks of learning keep of a response.
@@ -257,12 +258,7 @@ func (l *learning) spikes() []Finding {
 	if len(list) > 0 {
 		return nil
 	}
-	var sizes []float64
-	for _, x := range l.advantages {
-		if abs(x) > equalTo {
-			sizes = append(sizes, abs(x))
-		}
-	}
+	sizes := slices.DeleteFunc(stats.Each(l.advantages, abs), func(size float64) bool { return size <= equalTo })
 	if len(sizes) < leastResponses {
 		return nil
 	}

@@ -355,12 +355,7 @@ func repair(faults []Check) Verdict {
 // narrower is the only environment, or file, that has a fault of some responses, empty if several have it, or all responses.
 func narrower(faults []Check, of Check) (only string) {
 	for _, kind := range []string{"env", "file"} {
-		var in []Check
-		for _, c := range faults {
-			if c.ID == of.ID && c.scope.kind == kind {
-				in = append(in, c)
-			}
-		}
+		in := slices.DeleteFunc(slices.Clone(faults), func(c Check) bool { return c.ID != of.ID || c.scope.kind != kind })
 		if slices.Contains(rowChecks, of.ID) && len(in) == 1 && in[0].Value > of.Value {
 			return in[0].Scope
 		}
