@@ -73,7 +73,7 @@ func FromGroups(groups []RunGroup, glossary ...Term) Report {
 // fromGroups takes all records, which are more than the groups' where runs are
 // repeated.
 func fromGroups(groups []RunGroup, records []*record.Record, glossary []Term) Report {
-	names := metricNames(records)
+	names := MetricNames(records)
 	r := Report{Eyebrow: "simulate report", Facts: facts(records, groups)}
 	r.Title = figure.Count(len(groups), "recipe") + ", " + figure.Count(len(records), "run")
 	if len(groups) == 1 {
@@ -105,8 +105,8 @@ func fromGroups(groups []RunGroup, records []*record.Record, glossary []Term) Re
 	return r
 }
 
-// metricNames lists every metric on record, in the order of first appearance.
-func metricNames(records []*record.Record) []string {
+// MetricNames lists every metric on record, in the order of first appearance.
+func MetricNames(records []*record.Record) []string {
 	var names []string
 	for _, r := range records {
 		for _, c := range r.Columns {
@@ -122,7 +122,7 @@ func metricNames(records []*record.Record) []string {
 // evaluation if there is one, else the training reward; empty if neither is on
 // record.
 func JudgedBy(records []*record.Record) string {
-	names := metricNames(records)
+	names := MetricNames(records)
 	for _, want := range []string{"val/learner/pass_rate", "val/rollout/pass_rate", "critic/score/mean", "critic/rewards/mean"} {
 		if slices.Contains(names, want) {
 			return want

@@ -120,16 +120,9 @@ func savePictures(dir string, pictures []study.Picture) ([]string, error) {
 // glossary explains the metrics that the records hold.
 func glossary(records []*record.Record) []results.Term {
 	var terms []results.Term
-	seen := map[string]bool{}
-	for _, r := range records {
-		for _, c := range r.Columns {
-			if seen[c.Name] {
-				continue
-			}
-			seen[c.Name] = true
-			if t, ok := metrics.Lookup(c.Name); ok {
-				terms = append(terms, results.Term(t))
-			}
+	for _, name := range results.MetricNames(records) {
+		if t, ok := metrics.Lookup(name); ok {
+			terms = append(terms, results.Term(t))
 		}
 	}
 	return terms
