@@ -46,6 +46,7 @@ func (p *GMPO) Eval(out *Grad, in *batch.Batch) error {
 			f.share(i, "weight", t.w)
 			for n := range in.Where(i, f.active) { // d exp(x/divisor)/d logp, on the tokens the clip left alone
 				lr, a := in.Now.Logp[n]-in.Anchor[n], in.Advantage[n]
+				_, moves := p.bound(a, lr)
 				if lr > p.EpsHigh || lr < -p.EpsLow {
 					clips.upper += count(a > 0)
 					clips.lower += count(a < 0)
@@ -53,7 +54,7 @@ func (p *GMPO) Eval(out *Grad, in *batch.Batch) error {
 				switch {
 				case !t.live:
 					f.stop(n, trace.Bounded)
-				case p.passes(a, lr):
+				case moves:
 					out.DLogp[n] += value / t.divisor
 				case lr > 0:
 					f.stop(n, trace.ClippedHigh)
@@ -99,35 +100,23 @@ func (p *GMPO) logRatio(f *frame, i int, a float64) (sum float64, live bool) {
 		return max(sum, bound), sum >= bound
 	}
 	for n := range f.in.Where(i, f.active) {
-		sum += p.bound(f.in.Advantage[n], f.in.Now.Logp[n]-f.in.Anchor[n])
+		x, _ := p.bound(f.in.Advantage[n], f.in.Now.Logp[n]-f.in.Anchor[n])
+		sum += x
 	}
 	return sum, true
 }
 
-// bound is x_t; a token without advantage counts as ratio 1, as in verl.
-func (p *GMPO) bound(a, lr float64) float64 {
+// bound is x_t, and whether it moves with lr_t; a token without advantage counts as ratio 1, as in verl.
+func (p *GMPO) bound(a, lr float64) (x float64, moves bool) {
 	switch {
 	case p.Clip != "token":
-		return lr
+		return lr, true
 	case a > 0:
-		return min(lr, p.EpsHigh)
+		return min(lr, p.EpsHigh), lr <= p.EpsHigh
 	case a < 0:
-		return max(lr, -p.EpsLow)
+		return max(lr, -p.EpsLow), lr >= -p.EpsLow
 	}
-	return 0
-}
-
-// passes reports whether x_t moves with lr_t.
-func (p *GMPO) passes(a, lr float64) bool {
-	switch {
-	case p.Clip != "token":
-		return true
-	case a > 0:
-		return lr <= p.EpsHigh
-	case a < 0:
-		return lr >= -p.EpsLow
-	}
-	return false
+	return 0, false
 }
 
 // geometricWeight is the geometric mean of the importance weights of response
