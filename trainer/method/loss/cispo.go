@@ -93,19 +93,17 @@ type DISPO struct {
 func (p *DISPO) Eval(out *Grad, in *batch.Batch) error {
 	return withFrame(out, in, p.Aggregation, batch.Columns{batch.Anchor, batch.Advantage, batch.Correct}, func(f *frame) {
 		changed := 0.0
-		for i := range in.Len() {
+		f.eachToken(func(n int) (value, dlogp float64) {
 			low, high := 1-p.IncorrectLow, 1+p.IncorrectHigh
-			if in.Correct[i] {
+			if in.Correct[f.row] {
 				low, high = 1-p.CorrectLow, 1+p.CorrectHigh
 			}
-			f.rowTokens(i, func(n int) (value, dlogp float64) {
-				r, _ := ratio(f.sg[n]-in.Anchor[n], 20)
-				w := clamp(r, low, high)
-				changed += count(w != r)
-				f.weighed(r, w)
-				return f.detached(w, in.Advantage[n], in.Now.Logp[n])
-			})
-		}
+			r, _ := ratio(f.sg[n]-in.Anchor[n], 20)
+			w := clamp(r, low, high)
+			changed += count(w != r)
+			f.weighed(r, w)
+			return f.detached(w, in.Advantage[n], in.Now.Logp[n])
+		})
 		f.addClipFraction(changed, in.Anchor, 20)
 	})
 }
