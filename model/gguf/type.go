@@ -3,7 +3,6 @@ package gguf
 import (
 	"encoding/binary"
 	"fmt"
-	"math"
 
 	"driftlab/precision"
 )
@@ -62,9 +61,7 @@ func (t Type) String() string {
 func (t Type) encode(dst []byte, x []float32, cols int) []byte {
 	switch t {
 	case F32:
-		for _, v := range x {
-			dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(v))
-		}
+		dst, _ = binary.Append(dst, binary.LittleEndian, x) // numbers of a fixed size
 		return dst
 	case F16, BF16:
 		f := precision.FP16

@@ -80,10 +80,7 @@ func (t *Tensor) write(w io.Writer) error {
 	}
 	buf := make([]byte, 0, part)
 	for chunk := range slices.Chunk(t.values, part/4) {
-		buf = buf[:0]
-		for _, v := range chunk {
-			buf = binary.LittleEndian.AppendUint32(buf, math.Float32bits(v))
-		}
+		buf, _ = binary.Append(buf[:0], binary.LittleEndian, chunk) // numbers of a fixed size
 		if _, err := w.Write(buf); err != nil {
 			return err
 		}
@@ -134,9 +131,8 @@ func (t *Tensor) Float32s(dst []float32) error {
 func (t *Tensor) convert(dst []float32, raw []byte) error {
 	switch t.DType {
 	case F32:
-		for i := range dst {
-			dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
-		}
+		_, err := binary.Decode(raw, binary.LittleEndian, dst)
+		return err
 	case F16:
 		for i := range dst {
 			dst[i] = FromHalf(binary.LittleEndian.Uint16(raw[2*i:]))
