@@ -240,17 +240,7 @@ func mean(x []float64) float64 {
 }
 
 // deviation returns the unbiased standard deviation of x, 0 below two values.
-func deviation(x []float64) float64 {
-	if len(x) < 2 {
-		return 0
-	}
-	m, sum := mean(x), 0.0
-	for _, v := range x {
-		d := v - m
-		sum += float64(d * d)
-	}
-	return math.Sqrt(sum / float64(len(x)-1))
-}
+func deviation(x []float64) float64 { return scoredDeviation(x, mean(x), float64(len(x)-1)) }
 
 // constant reports whether all of x are the same number. Then the mean may
 // still be off by a rounding, and dividing it by a tiny deviation would make an
