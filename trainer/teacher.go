@@ -149,22 +149,19 @@ func (t *teacher) observe(s *Session) {
 		from, to := b.Span(i)
 		tokens += to - from
 	}
-	var gap, square, overlap float64
+	var gap, square, overlap, ends, stops float64
 	for n := range masked.Kept(t.guided) {
 		d := b.Old.Logp[n] - b.Teacher.Logp[n]
 		gap, square, overlap = gap+d, square+float64(d*d/2), overlap+min(1, elementary.Exp(-d))
+		if b.Token[n] == task.EOS {
+			ends, stops = ends+b.Old.Logp[n]-b.Teacher.Logp[n], stops+1
+		}
 	}
 	guided := float64(masked.Count(t.guided))
 	per := max(guided, 1)
 	s.log("opd/teacher_tokens", float64(tokens))
 	s.log("opd/tokens", guided/float64(max(masked.Count(b.Mask), 1)))
 	s.log("opd/k1", gap/per)
-	ends, stops := 0.0, 0.0
-	for n, guided := range t.guided {
-		if guided && b.Token[n] == task.EOS {
-			ends, stops = ends+b.Old.Logp[n]-b.Teacher.Logp[n], stops+1
-		}
-	}
 	if stops > 0 {
 		s.log("opd/stop_k1", ends/stops)
 	}
