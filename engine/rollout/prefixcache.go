@@ -185,8 +185,7 @@ func (e *Engine) settle() {
 // put makes the blocks of a prompt the most recently used, the last one after all others.
 // One that is there stays: a stale block is renewed by whoever uses it.
 func (s *prefixStore) put(chain []*prefixBlock) {
-	for i := len(chain) - 1; i >= 0; i-- {
-		b := chain[i]
+	for _, b := range slices.Backward(chain) {
 		if at := s.blocks[b.key]; at != nil {
 			s.used.MoveToFront(at)
 			continue
