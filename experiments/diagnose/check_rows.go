@@ -562,19 +562,13 @@ const mostExchanged, leastExchanged = 256, 8
 // exchanged is how many responses of a sample have a learner's column that fits the rollout column of another one, and not
 // their own; of is how many were compared.
 func exchanged(rows []*kept) (n, of int) {
-	var odd []*kept
-	for _, k := range rows {
-		if k.stands.place == unrelated && len(odd) < mostExchanged {
-			odd = append(odd, k)
-		}
-	}
-	for _, k := range odd {
-		if slices.ContainsFunc(odd, func(other *kept) bool {
+	odd := slices.DeleteFunc(slices.Clone(rows), func(k *kept) bool { return k.stands.place != unrelated })
+	odd = odd[:min(len(odd), mostExchanged)]
+	n = countOf(odd, func(k *kept) bool {
+		return slices.ContainsFunc(odd, func(other *kept) bool {
 			return other != k && (k.fitsTo(other, 0) || k.fitsTo(other, other.lead-k.lead))
-		}) {
-			n++
-		}
-	}
+		})
+	})
 	return n, len(odd)
 }
 

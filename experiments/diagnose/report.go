@@ -453,13 +453,10 @@ func (r *Report) collect(list []collector, o *Options) (at []string) {
 }
 
 // about are the findings on one of the topics of a level, or of all levels up to it.
-func (r *Report) about(least Level, topics ...Topic) (list []Finding) {
-	for _, f := range r.Findings {
-		if slices.Contains(topics, f.Topic) && slices.Index(levels, f.Level) <= slices.Index(levels, least) {
-			list = append(list, f)
-		}
-	}
-	return list
+func (r *Report) about(least Level, topics ...Topic) []Finding {
+	return slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool {
+		return !slices.Contains(topics, f.Topic) || slices.Index(levels, f.Level) > slices.Index(levels, least)
+	})
 }
 
 // conclude orders the findings and makes the verdict's two lines of them.
