@@ -125,10 +125,9 @@ func claimsOn(source string) string {
 	cited := sources.ArXiv.FindAllString(source, -1)
 	var b strings.Builder
 	for _, c := range claims.All() {
-		if !slices.ContainsFunc(cited, func(id string) bool { return strings.Contains(c.Source, id) }) {
-			continue
+		if slices.ContainsFunc(cited, func(id string) bool { return strings.Contains(c.Source, id) }) {
+			fmt.Fprintf(&b, "%s: %s: %s (simulate reproduce %s)\n", c.ID, c.Title, sources.Verdict(c), c.ID)
 		}
-		fmt.Fprintf(&b, "%s: %s: %s (simulate reproduce %s)\n", c.ID, c.Title, sources.Verdict(c), c.ID)
 	}
 	return b.String()
 }

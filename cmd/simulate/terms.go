@@ -52,10 +52,9 @@ func (c *methodsCmd) counterparts(a *app) (ok bool, err error) {
 		p.Keys = slices.DeleteFunc(slices.Clone(p.Keys), func(k foreign.Key) bool {
 			return k.Key != c.Name && k.Key[strings.LastIndexByte(k.Key, '.')+1:] != c.Name
 		})
-		if len(p.Registry)+len(p.Keys) == 0 {
-			continue
+		if len(p.Registry)+len(p.Keys) > 0 {
+			pages = append(pages, p)
 		}
-		pages = append(pages, p)
 	}
 	if pages == nil {
 		return false, nil

@@ -190,7 +190,7 @@ func (o *Options) seeds(c claim.Claim) (seeds []uint64, first int) {
 // of a study are made by the study.
 func chosen(ids []string) ([]claim.Claim, error) {
 	if len(ids) == 0 {
-		return slices.DeleteFunc(slices.Clone(claims.All()), func(c claim.Claim) bool { return c.Study != "" }), nil
+		return slices.DeleteFunc(claims.All(), func(c claim.Claim) bool { return c.Study != "" }), nil
 	}
 	var list []claim.Claim
 	for i, id := range ids {
@@ -198,10 +198,9 @@ func chosen(ids []string) ([]claim.Claim, error) {
 		if !ok {
 			return nil, method.UnknownName(id, claims.IDs())
 		}
-		if slices.Contains(ids[:i], id) {
-			continue
+		if !slices.Contains(ids[:i], id) {
+			list = append(list, c)
 		}
-		list = append(list, c)
 	}
 	return list, nil
 }
@@ -213,10 +212,7 @@ func judgeRuns(c claim.Claim, seeds []uint64, runs []*claim.Observation) (judged
 		switch p := recover().(type) {
 		case nil:
 		case *claim.FigureError:
-			at := 0
-			if i := slices.IndexFunc(runs, func(o *claim.Observation) bool { return !o.Has(p.Figure) }); i >= 0 {
-				at = i
-			}
+			at := max(0, slices.IndexFunc(runs, func(o *claim.Observation) bool { return !o.Has(p.Figure) }))
 			err = &record.FolderError{Path: filepath.Join("claims", c.ID), Problem: fmt.Sprintf("seed %d: %v", seeds[at], p), Fix: "remove its line from " + record.CellsFile + " to measure it again", Err: p}
 		default:
 			panic(p)
