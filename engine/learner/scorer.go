@@ -270,22 +270,18 @@ func (l *Learner) scoreNorms(dst []float64, b *column.Sampled, weight []float64,
 			earlier.Select(&l.earlier, b, one)
 			o.Earlier = &l.earlier
 		}
-		from, to := b.Span(i)
-		report, err := l.Gradient(&l.scored, &l.response, scoreOf{&l.response, rows(weight, from, to)}, o)
+		score := scoreOf{in: &l.response}
+		if weight != nil {
+			from, to := b.Span(i)
+			score.weight = weight[from:to]
+		}
+		report, err := l.Gradient(&l.scored, &l.response, score, o)
 		if err != nil {
 			return nil, err
 		}
 		dst[i] = report.GradNorm
 	}
 	return dst, nil
-}
-
-// rows is a part of a column, nil if the column has not been recorded.
-func rows[T any](column []T, from, to int) []T {
-	if len(column) < to {
-		return nil
-	}
-	return column[from:to]
 }
 
 // scoreOf is the weighted log-prob of the generated tokens of responses, weights of 1 for nil.
