@@ -101,6 +101,7 @@ var Library = claim.Library{
 		"sparedByHeads":         {Texts: 1, Of: sparedByHeads},
 		"surgeLead":             {Texts: 1, Of: func(j *claim.Judge, rates, texts []string) []float64 { return surgesOf(j, rates, texts[0]).leads }},
 		"alarmLead":             {Texts: 3, Of: alarmLead},
+		"forecastAUROC":         {Texts: 2, Of: forecastAUROC},
 		"collapseOverRate":      {Of: collapseSlope(1)},
 		"collapseOverStaleness": {Of: collapseSlope(2)},
 		"lagLawESS":             {Of: lagLawESS},
