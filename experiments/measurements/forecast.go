@@ -1,6 +1,7 @@
 package measurements
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -91,7 +92,7 @@ func forecastAUROC(j *claim.Judge, _, texts []string) []float64 {
 }
 
 // fitForecast are the weights of a logistic regression by Newton's method, with a penalty of half the square of each weight times the
-// variance of what it weighs.
+// variance of what it weighs. What never changes in these windows has no weight: the clip fraction of one update a batch is 0.
 func fitForecast(windows []trainingWindow) []float64 {
 	if len(windows) == 0 {
 		return nil
@@ -103,8 +104,11 @@ func fitForecast(windows []trainingWindow) []float64 {
 		for i, w := range windows {
 			column[i] = w.x[k]
 		}
-		deviation := stats.Deviation(column)
-		penalty[k] = max(deviation*deviation, 1e-12)
+		penalty[k] = math.MaxFloat32
+		if slices.Max(column) > slices.Min(column) {
+			deviation := stats.Deviation(column)
+			penalty[k] = float64(deviation * deviation)
+		}
 	}
 	for range 12 {
 		slope, curvature := make([]float64, n), make([][]float64, n)
@@ -128,7 +132,7 @@ func fitForecast(windows []trainingWindow) []float64 {
 		}
 		step, ok := stats.Solve(curvature, slope)
 		if !ok {
-			return weights // no window is followed by a collapse, or all are
+			return weights // there are fewer windows than weights
 		}
 		for k := range n {
 			weights[k] += step[k]

@@ -2,6 +2,7 @@ package measurements
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"driftlab/experiments/study/claims/claim"
@@ -13,6 +14,7 @@ func observedRuns(seed uint64) *claim.Observation {
 	o := new(claim.Observation)
 	for k, arm := range []string{"lag 16, 1e-3", "router, 1e-4"} {
 		var score, warning, noise []float64
+		o.Set(claim.ArmColumn(arm, "constant"), slices.Repeat([]float64{1e-9}, 40)...)
 		for at := range 40 {
 			score, warning = append(score, 1), append(warning, 1)
 			if k == 0 && at >= 20 {
@@ -44,6 +46,9 @@ func TestForecastAUROC(t *testing.T) {
 	warned, noise := forecastAUROC(j, nil, []string{"warning", ""}), forecastAUROC(j, nil, []string{"noise", ""})
 	if len(warned) != 3 || warned[0] < 0.85 || noise[0] > 0.75 {
 		t.Errorf("AUROC %v with a metric that warns, %v with one that says nothing", warned, noise)
+	}
+	if same := forecastAUROC(j, nil, []string{"warning, constant", ""}); same[0] != warned[0] {
+		t.Errorf("AUROC %v with a metric that never changes as well, %v without", same, warned)
 	}
 	if alone := forecastAUROC(j, nil, []string{"warning", "router"}); len(alone) != 0 {
 		t.Errorf("AUROC %v on runs of which none collapses", alone)
