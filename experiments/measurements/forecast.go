@@ -33,11 +33,14 @@ func trainingWindows(o *claim.Observation, arm string, metrics []string) (window
 	if fall < 0 {
 		end = len(score) - forecastHorizon
 	}
+	courses := make([][]float64, len(metrics))
+	for m, metric := range metrics {
+		courses[m] = stats.Each(o.List(claim.ArmColumn(arm, metric)), func(v float64) float64 { return elementary.Log(max(v, 1e-6)) })
+	}
 	for at := earliestForecast; at < end; at++ {
 		w := trainingWindow{x: []float64{1}, collapses: fall >= 0 && fall <= at+forecastHorizon}
-		for _, metric := range metrics {
-			course := stats.Each(o.List(claim.ArmColumn(arm, metric))[:at+1], func(v float64) float64 { return elementary.Log(max(v, 1e-6)) })
-			w.x = append(w.x, course[at], course[at]-stats.Median(course))
+		for _, course := range courses {
+			w.x = append(w.x, course[at], course[at]-stats.Median(course[:at+1]))
 		}
 		windows = append(windows, w)
 	}
