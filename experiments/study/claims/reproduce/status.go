@@ -228,10 +228,13 @@ func verdictText(r *Result) []byte {
 		o := r.Fresh.outcome()
 		k.Fresh, fresh = &o, lines(r.Fresh)
 	}
-	text, _ := json.Marshal(struct { // of texts and numbers alone
+	text, err := json.Marshal(struct {
 		kept
 		Checks []line `json:"checks"`
 		Again  []line `json:"fresh_checks"`
 	}{k, lines(&r.Judged), fresh})
+	if err != nil {
+		panic("reproduce: the verdict of " + r.Claim.ID + ": " + err.Error()) // an empty file would be read as one
+	}
 	return append(text, '\n')
 }
