@@ -569,6 +569,21 @@ func TestPrint(t *testing.T) {
 	p.clean()
 }
 
+// TestAddressKept: a lesson that is painted again does not write its address over that of a link
+// just followed.
+func TestAddressKept(t *testing.T) {
+	p := open(t, local(oneFile), 1366, "light")
+	p.goTo("gap")
+	p.skip()
+	p.do(chromedp.Evaluate[chromedp.Void](`window.painted = 0; new MutationObserver(() => painted++).observe(document.querySelector(".stage"), { childList: true, subtree: true });
+		history.replaceState(null, "", "#lesson=routing"); document.querySelector(".theme").click(); document.querySelector(".theme").click();`))
+	p.until("painted > 0")
+	if hash := eval[string](p, "location.hash"); hash != "#lesson=routing" {
+		t.Errorf("painting writes the address %s", hash)
+	}
+	p.clean()
+}
+
 // slow writes 20 Mbit a second.
 type slow struct{ http.ResponseWriter }
 

@@ -189,12 +189,13 @@
         panels.table("Figures of this lesson", ["figure", "value", "file", "field"], l.shown.map((s) => [s.text, String(s.value), s.source, s.field]), [false, true, false, false]));
       now.aha.append(fold);
     }
+    toAddress();
     refresh();
   }
 
-  // refresh paints what the controls ask for.
+  // refresh paints what the controls ask for. It leaves the address alone: a frame that was asked for
+  // before a link was followed comes after the new address, and would write the old one over it.
   function refresh() {
-    toAddress();
     const l = now.lesson, recorded = panels.matching(l.data.panels || [], now.values);
     const list = panels.merged(recorded, panels.matching(now.live, now.values)).map((p) => {
       const g = p.guess && (l.guess || []).find((x) => x.key === p.guess), value = g && now.kept && now.kept[g.key];
@@ -262,6 +263,7 @@
         if (chooses(c.key)) now.live = [];
         choose.value = v;
         if (slide) slide.value = c.options.findIndex((o) => o.value === v);
+        toAddress();
         refresh();
       };
       now.set[c.key] = put;
@@ -310,6 +312,7 @@
       now.values[c.key] = number.value;
       slide.value = 200 * Math.log(number.value / c.low) / Math.log(c.high / c.low);
       slide.setAttribute("aria-valuetext", number.value);
+      toAddress();
       refresh();
     };
     number.addEventListener("input", put);
