@@ -25,6 +25,8 @@ type Index struct {
 	Confirm []uint64      `yaml:"confirm"`
 	Fresh   []uint64      `yaml:"fresh"`
 	Ladder  *Ladder       `yaml:"ladder"`
+	Within  string        `yaml:"within"`
+	Predict []string      `yaml:"predict"`
 	Judge   []Declared    `yaml:"judge"`
 	Factors []IndexFactor `yaml:"factors"`
 	Arms    []Arm         `yaml:"arms"`
@@ -56,7 +58,7 @@ func (a *Arm) command(seed uint64) string { return fmt.Sprintf("%s --seed %d", a
 
 // Index is the index of the grid.
 func (g *Grid) Index() *Index {
-	x := &Index{Name: g.Plan.Name, Title: g.Plan.Title, Seeds: g.Plan.Seeds, Confirm: g.Plan.Confirm, Fresh: g.Plan.Fresh, Ladder: g.Plan.Ladder, Judge: g.Plan.Judge, Factors: g.Plan.indexFactors()}
+	x := &Index{Name: g.Plan.Name, Title: g.Plan.Title, Seeds: g.Plan.Seeds, Confirm: g.Plan.Confirm, Fresh: g.Plan.Fresh, Ladder: g.Plan.Ladder, Within: g.Plan.Within, Predict: g.Plan.Predict, Judge: g.Plan.Judge, Factors: g.Plan.indexFactors()}
 	for i := range g.Cells {
 		c := &g.Cells[i]
 		if c.Point == len(x.Arms) {

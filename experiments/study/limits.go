@@ -59,6 +59,7 @@ type Declared struct {
 // ladderArm is an arm over its rates, with what it came to.
 type ladderArm struct {
 	label, stressor, method string
+	within                  string   // its value of the factor Index.Within
 	rungs                   [][]*Row // what was run at each rate, increasing
 	rates                   []float64
 }
@@ -67,7 +68,7 @@ type ladderArm struct {
 func (d *Folder) ladderArms() (list []*ladderArm) {
 	ladders, labels := d.ladders()
 	for i, rungs := range ladders {
-		a := &ladderArm{label: labels[i]}
+		a := &ladderArm{label: labels[i], within: d.Arms[rungs[0].arm].Values[d.Within]}
 		var stressor []string
 		for _, f := range d.Factors {
 			values := d.Arms[rungs[0].arm].Values
@@ -200,8 +201,8 @@ func (d *Folder) Limits() *stability.Study {
 		}
 	}
 	s.Factor = strings.Join(factors, ", ")
-	equal := arms[0]
 	for _, all := range arms {
+		equal := equalOf(arms, all)
 		none := new(ladderArm)
 		if i := slices.IndexFunc(arms, func(a *ladderArm) bool { return a.stressor == all.stressor && a.method == s.None }); i >= 0 {
 			none = arms[i]
@@ -212,6 +213,9 @@ func (d *Folder) Limits() *stability.Study {
 		out := stability.Arm{Stressor: a.stressor, Method: a.method, Edge: a.rates[l] == all.rates[0] || a.rates[l] == all.rates[len(all.rates)-1], Limit: rangeOf(stats.LimitOf(a.trials())), LevelRate: RateName(a.rates[l]), Level: meanOf(stats.T(finals(rows)).Within(0, 1)),
 			FirstK3: record.Number(average(rows, firstK3)), K3: mean(rows, "gap/k3"), Flips: mean(rows, "routes/flip_token"), Speed: record.Number(d.speed(all, equal))}
 		out.OverNone, out.GainNone = d.against(all, none)
+		if equal != arms[0] {
+			out.Equal = equal.stressor
+		}
 		if all.stressor != oneStressor {
 			out.OverEqual, out.GainEqual = d.against(all, equal)
 		}
@@ -232,10 +236,16 @@ func (d *Folder) Limits() *stability.Study {
 		out.Fresh = d.onFresh(all, none, &out)
 		s.Arms = append(s.Arms, out)
 	}
+	s.Predictions = d.predictions(arms)
 	for _, check := range d.Judge {
 		s.Checks = append(s.Checks, d.judged(check, arms)...)
 	}
 	return s
+}
+
+// equalOf is the arm of equal engines that another one is compared with: the first with its value of the factor Index.Within.
+func equalOf(arms []*ladderArm, a *ladderArm) *ladderArm {
+	return arms[slices.IndexFunc(arms, func(o *ladderArm) bool { return o.within == a.within })]
 }
 
 // onFresh is what models that judged nothing say of an arm; nil where none ran it.

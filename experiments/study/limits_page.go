@@ -232,10 +232,14 @@ func stableFigure(s *stability.Study) *figure.Figure {
 // with their limits marked.
 func panel(s *stability.Study, title, stressor string, slots *[]string) figure.Figure {
 	c := figure.Figure{Kind: figure.Lines, Title: title, MeanOnly: true, X: figure.Axis{Label: "learning rate", Log: true}, Y: figure.Axis{Label: "pass rate at the end", High: 1}}
+	equal := s.Equal
+	if none := s.Arm(stressor, s.None); none != nil {
+		equal = cmp.Or(none.Equal, equal)
+	}
 	for _, a := range s.Arms {
 		name := a.Method
 		switch {
-		case a.Stressor == s.Equal && a.Method == s.None:
+		case a.Stressor == equal && a.Method == s.None:
 			name = "equal engines"
 		case a.Stressor != stressor:
 			continue
@@ -396,6 +400,9 @@ func (v *view) limitSections(s *stability.Study) []results.Section {
 	if len(s.Checks) > 0 {
 		list = append(list, results.Section{Heading: "What was declared before the runs", Blocks: []results.Block{checkTable(s)}})
 	}
+	if t := lawTable(s); t != nil {
+		list = append(list, results.Section{Heading: "A law of the limits", Blocks: []results.Block{t}})
+	}
 	if t := freshTable(s); t != nil {
 		list = append(list, results.Section{Heading: "On fresh models", Blocks: []results.Block{t}})
 	}
@@ -553,9 +560,10 @@ func shorten(outcome *json.RawMessage) error {
 	return err
 }
 
-// MapTables are the tables of a study of the map: limits and levels, what fresh models say, the size of the mismatch, the declared checks.
+// MapTables are the tables of a study of the map: limits and levels, what a law predicts of them, what fresh models say, the size of the
+// mismatch, the declared checks.
 func MapTables(s *stability.Study) []*figure.Figure {
-	return slices.DeleteFunc([]*figure.Figure{limitTable(s), freshTable(s), gapTable(s), checkTable(s)}, func(t *figure.Figure) bool { return t == nil })
+	return slices.DeleteFunc([]*figure.Figure{limitTable(s), lawTable(s), freshTable(s), gapTable(s), checkTable(s)}, func(t *figure.Figure) bool { return t == nil })
 }
 
 // publish judges a folder and writes its page and pictures.

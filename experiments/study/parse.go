@@ -59,6 +59,14 @@ func Parse(file string, text []byte) (*Plan, error) {
 	if len(p.Fresh) > 0 && len(p.Confirm) == 0 {
 		fault("fresh", "checks what other models judged: name their seeds, such as confirm: {first: 11, count: 10}")
 	}
+	if p.Within != "" && !slices.ContainsFunc(p.Factors, func(f Factor) bool { return f.Name == p.Within }) {
+		fault("within", "%q is no factor of the plan: name one, such as task", p.Within)
+	}
+	for i, label := range p.Predict {
+		if numbers, _ := logarithms(label); p.Ladder == nil || len(numbers) != len(p.Factors)-2 {
+			fault(fmt.Sprintf("predict[%d]", i), "%q: with a ladder, write the values of all factors but the rate, the method last and positive numbers before it, such as 13.1M, 16, none", label)
+		}
+	}
 	if len(p.Bases) == 0 {
 		fault("base", "missing: name a recipe to start from, shipped or a file, such as base: headline")
 	}

@@ -120,6 +120,8 @@ func TestFaults(t *testing.T) {
 		{head + "factors: [{field: steps, name: a, values: [1]}, {field: steps, name: b, values: [2]}]\n", "factors[1]: steps is varied twice: put all of its values into one list"},
 		{head + "factors: [{name: m, values: [{name: a}]}]\nonly: [{n: a}]\n", `only[0]: no such factor: unknown name "n"`},
 		{head + "factors: [{name: m, values: [{name: a}]}]\nexcept: [{m: b}]\n", `except[0]: m has no such value: unknown name "b"`},
+		{head + "within: task\n", `within: "task" is no factor of the plan`},
+		{head + "factors: [{name: m, values: [{name: a}]}]\nrates: {from: 5e-4}\npredict: [\"16, a\"]\n", `predict[0]: "16, a": with a ladder, write the values of all factors`},
 		{head + "---\nbase: default\n", "a second YAML document: a sweep is one"},
 		{"base: *x\n", "not YAML"},
 		{"base: &x headline\n", "anchors and aliases"},

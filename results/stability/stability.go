@@ -37,12 +37,26 @@ type Study struct {
 	None   string  `json:"none"`
 	Arms   []Arm   `json:"arms"`
 	Checks []Check `json:"checks"`
+	// Predictions are limits that a law predicts.
+	Predictions []Prediction `json:"predictions,omitempty"`
+}
+
+// Prediction is the limit of an arm as a multiple of that of equal engines, by a law that was fitted to other arms.
+type Prediction struct {
+	Arm string `json:"arm"`
+	// Exponents are those of the factors, in their order; Ratio is what is predicted, with the interval of a new arm.
+	Exponents []Mean `json:"exponents"`
+	Ratio     Range  `json:"ratio"`
+	// Measured is what the arm came to once it ran.
+	Measured Range `json:"measured"`
 }
 
 // Arm is a correction under a stressor, over all learning rates.
 type Arm struct {
 	Stressor string `json:"stressor"`
 	Method   string `json:"method"`
+	// Equal names the equal engines that the arm is compared with, where they are not the study's: those of its task or size.
+	Equal string `json:"equal,omitempty"`
 	// Limit is the largest stable learning rate; OverNone and OverEqual are its ratios to that of no correction under the stressor and of
 	// equal engines without a correction.
 	Limit     Range `json:"limit"`

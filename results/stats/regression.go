@@ -24,6 +24,35 @@ func Regress(y []float64, x ...[]float64) (intercept float64, slopes []float64) 
 	return beta[0], beta[1:]
 }
 
+// Fitted is a linear function of the coefficients of Regress with its interval by Student's t on the n - p degrees of freedom of the
+// residuals: of itself or, if observation is set, of a new observation there, which has the residuals' spread in addition. The ends are
+// NaN where no residual is left.
+func Fitted(y []float64, x [][]float64, observation bool, of func(intercept float64, slopes []float64) float64) Interval {
+	intercept, slopes := Regress(y, x...)
+	i := Interval{Estimate: of(intercept, slopes), N: len(y)}
+	residuals, weights := slices.Clone(y), 0.0 // of the observations in the function, squared
+	for k := range y {
+		unit := make([]float64, len(y))
+		unit[k] = 1
+		w := of(Regress(unit, x...))
+		weights += float64(w * w)
+		residuals[k] -= intercept
+		for j := range x {
+			residuals[k] -= float64(slopes[j] * x[j][k])
+		}
+	}
+	if observation {
+		weights++
+	}
+	degrees := float64(len(y) - 1 - len(x))
+	half := StudentQuantile(degrees) * math.Sqrt(float64(weights*Dot(residuals, residuals)/degrees))
+	if degrees < 1 {
+		half = math.NaN()
+	}
+	i.Low, i.High = i.Estimate-half, i.Estimate+half
+	return i
+}
+
 // Solve returns the x for which Σ_k columns[k]·x[k] comes nearest to b in the
 // sum of squares, by Householder's reflections: the solution where there are as
 // many columns as rows. It reports whether the columns determine x, and leaves

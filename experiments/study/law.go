@@ -1,0 +1,93 @@
+package study
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"driftlab/precision/elementary"
+	"driftlab/results/figure"
+	"driftlab/results/record"
+	"driftlab/results/stability"
+	"driftlab/results/stats"
+)
+
+// predictions are the limits that a law predicts of the arms Index.Predict. The law: the logarithm of a limit's ratio to equal engines is
+// linear in the logarithms of the factors' values, which are numbers, such as a size and a lag. It is fitted by least squares to the other
+// arms of the same method whose ratio is known; equal engines, whose lag is 0, are no point of it. An arm is left out until the law has
+// more points than coefficients.
+func (d *Folder) predictions(arms []*ladderArm) (list []stability.Prediction) {
+	for _, label := range d.Predict {
+		at, method := logarithms(label)
+		p := stability.Prediction{Arm: label}
+		var y []float64
+		x := make([][]float64, len(at))
+		for _, a := range arms {
+			own, same := logarithms(a.label)
+			if own == nil || same != method {
+				continue
+			}
+			ratio, _ := d.against(a, equalOf(arms, a))
+			switch {
+			case a.label == label:
+				p.Measured = ratio
+			case !slices.Contains(d.Predict, a.label) && ratio.From == ratio.To && ratio.From > 0:
+				y = append(y, elementary.Log(float64(ratio.From)))
+				for k, v := range own {
+					x[k] = append(x[k], v)
+				}
+			}
+		}
+		if len(y) < len(x)+2 {
+			continue
+		}
+		p.Ratio = ratioOf(stats.Fitted(y, x, true, func(intercept float64, slopes []float64) float64 { return intercept + stats.Dot(slopes, at) }))
+		for k := range at {
+			p.Exponents = append(p.Exponents, meanOf(stats.Fitted(y, x, false, func(_ float64, slopes []float64) float64 { return slopes[k] })))
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+// ratioOf is an interval of logarithms as one of ratios.
+func ratioOf(i stats.Interval) stability.Range {
+	at := record.Number(elementary.Exp(i.Estimate))
+	return stability.Range{From: at, To: at, Low: record.Number(elementary.Exp(i.Low)), High: record.Number(elementary.Exp(i.High)), N: i.N}
+}
+
+// logarithms are those of the values of an arm, by its label, and its method, which is the last; nil where one is no positive number.
+func logarithms(label string) (list []float64, method string) {
+	values := strings.Split(label, ", ")
+	last := len(values) - 1
+	for _, value := range values[:last] {
+		number, millions := strings.CutSuffix(value, "M")
+		v, err := strconv.ParseFloat(number, 64)
+		if err != nil || !(v > 0) || math.IsInf(v, 0) {
+			return nil, values[last]
+		}
+		if millions {
+			v *= 1e6
+		}
+		list = append(list, elementary.Log(v))
+	}
+	return list, values[last]
+}
+
+// lawTable has the predictions; nil for none.
+func lawTable(s *stability.Study) *figure.Figure {
+	if len(s.Predictions) == 0 {
+		return nil
+	}
+	t := head("law")
+	factors := strings.Split(s.Factor, ", ")
+	for _, p := range s.Predictions {
+		var exponents []string
+		for k, e := range p.Exponents {
+			exponents = append(exponents, factors[k]+" "+e.Text(true))
+		}
+		t.Add(figure.Word(p.Arm).As(figure.Strong), figure.Word(strings.Join(exponents, "; ")), figure.Word(strconv.Itoa(p.Ratio.N)), figure.Word(p.Ratio.Text(stability.FactorText)), figure.Word(p.Measured.Text(stability.FactorText)))
+	}
+	return t
+}
