@@ -280,14 +280,14 @@ type RealGap struct {
 // RealGaps are those next to which the gaps of the map are shown.
 var RealGaps = sync.OnceValue(func() []RealGap { return embedded[[]RealGap](published.RealGaps) })
 
-// Problem is a problem that users have, with the stressor of the map that stands for it.
-type Problem struct{ Name, Title, Study, Stressor string }
+// Problem is a problem that users have, with the stressor of the map that stands for it, and the one on other tasks.
+type Problem struct{ Name, Title, Study, Stressor, Elsewhere string }
 
 // Problems are the problems of the picture.
 var Problems = []Problem{
-	{"staleness", "Stale rollouts: a lag of 16 batches", "staleness", "16"},
-	{"natural", "A gap of natural size: fp8 rollouts, bf16 learner", "gap", "fp8"},
-	{"routing", "A large routing gap: a 4-bit router", "gap", "router-fp4"},
+	{"staleness", "Stale rollouts: a lag of 16 batches", "staleness", "16", "lag-16"},
+	{"natural", "A gap of natural size: fp8 rollouts, bf16 learner", "gap", "fp8", ""},
+	{"routing", "A large routing gap: a 4-bit router", "gap", "router-fp4", "router-fp4"},
 }
 
 // Answer is which correction to use for a problem, and why.
@@ -299,6 +299,8 @@ type Answer struct {
 	Also []*Arm
 	// Harmful are the corrections whose level is significantly below that of none.
 	Harmful []*Arm
+	// Elsewhere are those that are harmful on another task.
+	Elsewhere []*Arm
 	// Settled: at least LeastModels models judged it, and no rate that it names stands at an end of those that were run.
 	Settled bool
 	// Text says it in a sentence or two.
@@ -310,18 +312,15 @@ const cost = 0.05
 
 // Answer is the answer of the map for a problem; ok is false where the map lacks it. Nothing is to be corrected where neither the level nor
 // the limit is below that of equal engines. Else a correction is recommended for its level where that is significantly above that of no
-// correction, and else for the learning rate that it allows, where that limit is significantly higher and costs no level.
+// correction, and else for the learning rate that it allows, where that limit is significantly higher and costs no level. A correction that
+// is harmful on another task is not recommended.
 func (m *Map) Answer(problem string) (answer Answer, ok bool) {
 	p := find(Problems, func(p Problem) bool { return p.Name == problem })
 	if p == nil || m.Study(p.Study) == nil {
 		return answer, false
 	}
-	return m.Study(p.Study).Answer(*p)
-}
-
-// Answer is the answer of a map of this study alone for a problem under one of its stressors.
-func (s *Study) Answer(problem Problem) (answer Answer, ok bool) {
-	answer.Problem = problem
+	answer.Problem = *p
+	s, elsewhere := m.Study(p.Study), m.elsewhere(*p)
 	answer.None, answer.Equal = s.Arm(answer.Stressor, s.None), s.Arm(s.Equal, s.None)
 	if answer.None == nil || answer.Equal == nil {
 		return answer, false
@@ -333,8 +332,13 @@ func (s *Study) Answer(problem Problem) (answer Answer, ok bool) {
 			continue
 		}
 		tried++
-		if a.GainNone.High < 0 && a.GainNone.Estimate < -cost {
+		if a.harmful() {
 			answer.Harmful = append(answer.Harmful, a)
+			continue
+		}
+		if slices.ContainsFunc(elsewhere, func(o *Arm) bool { return o.Method == a.Method && o.harmful() }) {
+			answer.Elsewhere = append(answer.Elsewhere, a)
+			continue
 		}
 		better := answer.Arm == nil
 		switch {
@@ -378,16 +382,64 @@ func (s *Study) Answer(problem Problem) (answer Answer, ok bool) {
 	default:
 		answer.Text = fmt.Sprintf("Use no correction. %s None of %d corrections is significantly better.", none, tried)
 	}
+	if !harmless && answer.Arm != nil {
+		answer.Text += onOtherTasks(elsewhere, answer.Arm.Method, bias)
+	}
 	for _, a := range answer.Also {
 		answer.Text += fmt.Sprintf(" %s helps as well: it ends at %s.", a.Method, a.Level.Text(false))
 	}
 	for _, a := range answer.Harmful {
 		answer.Text += fmt.Sprintf(" Do not use %s: it ends at %s.", a.Method, a.Level.Text(false))
 	}
+	for _, a := range answer.Elsewhere {
+		answer.Text += fmt.Sprintf(" %s is left out: on another task it ends lower than no correction.", a.Method)
+	}
 	if (enough || harmless) && !answer.Settled {
 		answer.Text += " This is preliminary: the best rate stands at an end of those that were run."
 	}
 	return answer, true
+}
+
+// tasksStudy is the study of several tasks; its stressors are named "TASK, STRESSOR", and arms of tasks other than the first one name their
+// equal engines.
+const tasksStudy = "corrections"
+
+// elsewhere are the arms of a problem's stressor on other tasks that enough models judged.
+func (m *Map) elsewhere(p Problem) (list []*Arm) {
+	s := m.Study(tasksStudy)
+	if s == nil || p.Elsewhere == "" {
+		return nil
+	}
+	for i := range s.Arms {
+		if a := &s.Arms[i]; a.Equal != "" && strings.HasSuffix(a.Stressor, ", "+p.Elsewhere) && a.GainNone.N >= LeastModels {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// harmful reports whether the level is significantly below that of no correction.
+func (a *Arm) harmful() bool { return a.GainNone.High < 0 && a.GainNone.Estimate < -cost }
+
+// onOtherTasks says what a method is worth on other tasks: by its level or its limit.
+func onOtherTasks(arms []*Arm, method string, level bool) string {
+	var parts []string
+	what := "ratio"
+	for _, a := range arms {
+		if a.Method != method {
+			continue
+		}
+		value := a.OverNone.Text(FactorText)
+		if level {
+			what, value = "difference", a.GainNone.Text(true)
+		}
+		task, _, _ := strings.Cut(a.Stressor, ",")
+		parts = append(parts, value+" on "+task)
+	}
+	if parts == nil {
+		return ""
+	}
+	return fmt.Sprintf(" On other tasks the %s is %s.", what, strings.Join(parts, " and "))
 }
 
 // Ask is the answer of the published map.

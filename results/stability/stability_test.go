@@ -76,6 +76,12 @@ func TestAnswer(t *testing.T) {
 	}
 	none := Arm{Stressor: "16", Method: "none", Level: Mean{.6, .5, .7, 10}}
 	equal := Arm{Stressor: "0", Method: "none", Level: Mean{.9, .9, .9, 10}}
+	on := func(task, method string, gain float64) Arm {
+		a := arm(method, gain, gain-.05, 3, 10)
+		a.Stressor, a.Equal, a.GainNone.High = task+", lag-16", task+", equal", record.Number(gain+.05)
+		return a
+	}
+	others := Study{Name: "corrections", Equal: "chain, equal", None: "none", Arms: []Arm{on("addition", "tis", -.2), on("search", "tis", 0), on("addition", "opsm", .1), on("search", "opsm", 0)}}
 	edge := arm("edge", .3, .2, 1, 10)
 	edge.Edge = true
 	for _, k := range []struct {
@@ -99,6 +105,15 @@ func TestAnswer(t *testing.T) {
 		}
 		if !ok || got != k.want || a.Settled != k.settled || a.Text == "" {
 			t.Errorf("%s: %q, settled %v: %s", k.name, got, a.Settled, a.Text)
+		}
+		m.Studies = append(m.Studies, others) // where TIS is harmful, and OPSM is not
+		switch a, _ = m.Answer("staleness"); {
+		case a.Arm != nil && a.Arm.Method == "tis":
+			t.Errorf("%s, with other tasks: %s", k.name, a.Text)
+		case a.Arm != nil && a.Arm.Method == "opsm":
+			if want := " On other tasks the ratio is 3.00 (2.73 to 6.00) on addition and 3.00 (2.73 to 6.00) on search."; !strings.Contains(a.Text, want) {
+				t.Errorf("%s, with other tasks: %s", k.name, a.Text)
+			}
 		}
 	}
 }
