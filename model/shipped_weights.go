@@ -1,7 +1,6 @@
 package model
 
 import (
-	"bytes"
 	"compress/gzip"
 	"io"
 	"io/fs"
@@ -11,19 +10,6 @@ import (
 // packedFile has the weights of a checkpoint that comes with the program: first every first byte of four, then every second one, and so on,
 // compressed. Of a float32 the last byte has the sign and most of the exponent, which repeat; mantissas hardly do.
 const packedFile = weightsFile + ".planes.gz"
-
-// packWeights writes the bytes of a weights file as a packed one.
-func packWeights(data []byte) []byte {
-	var packed bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // the level is valid, and a buffer takes everything
-	for first := range 4 {
-		for i := first; i < len(data); i += 4 {
-			z.Write(data[i : i+1])
-		}
-	}
-	z.Close()
-	return packed.Bytes()
-}
 
 // unpackWeights reads the bytes of a weights file from the packed one of a folder.
 func unpackWeights(fsys fs.FS, dir string) ([]byte, error) {

@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"compress/gzip"
 	"flag"
 	"os"
 	"path"
@@ -27,4 +28,17 @@ func TestPackedWeights(t *testing.T) {
 			t.Errorf("%s does not come back", file)
 		}
 	}
+}
+
+// packWeights writes the bytes of a weights file as a packed one.
+func packWeights(data []byte) []byte {
+	var packed bytes.Buffer
+	z, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // the level is valid, and a buffer takes everything
+	for first := range 4 {
+		for i := first; i < len(data); i += 4 {
+			z.Write(data[i : i+1])
+		}
+	}
+	z.Close()
+	return packed.Bytes()
 }
