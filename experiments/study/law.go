@@ -8,7 +8,6 @@ import (
 
 	"driftlab/precision/elementary"
 	"driftlab/results/figure"
-	"driftlab/results/record"
 	"driftlab/results/stability"
 	"driftlab/results/stats"
 )
@@ -42,19 +41,13 @@ func (d *Folder) predictions(arms []*ladderArm) (list []stability.Prediction) {
 		if len(y) < len(x)+2 {
 			continue
 		}
-		p.Ratio = ratioOf(stats.Fitted(y, x, true, func(intercept float64, slopes []float64) float64 { return intercept + stats.Dot(slopes, at) }))
+		p.Ratio = meanOf(stats.Fitted(y, x, true, func(intercept float64, slopes []float64) float64 { return intercept + stats.Dot(slopes, at) }).Exp())
 		for k := range at {
 			p.Exponents = append(p.Exponents, meanOf(stats.Fitted(y, x, false, func(_ float64, slopes []float64) float64 { return slopes[k] })))
 		}
 		list = append(list, p)
 	}
 	return list
-}
-
-// ratioOf is an interval of logarithms as one of ratios.
-func ratioOf(i stats.Interval) stability.Range {
-	at := record.Number(elementary.Exp(i.Estimate))
-	return stability.Range{From: at, To: at, Low: record.Number(elementary.Exp(i.Low)), High: record.Number(elementary.Exp(i.High)), N: i.N}
 }
 
 // logarithms are those of the values of an arm, by its label, and its method, which is the last; nil where one is no positive number.
@@ -87,7 +80,7 @@ func lawTable(s *stability.Study) *figure.Figure {
 		for k, e := range p.Exponents {
 			exponents = append(exponents, factors[k]+" "+e.Text(true))
 		}
-		t.Add(figure.Word(p.Arm).As(figure.Strong), figure.Word(strings.Join(exponents, "; ")), figure.Word(strconv.Itoa(p.Ratio.N)), figure.Word(p.Ratio.Text(stability.FactorText)), figure.Word(p.Measured.Text(stability.FactorText)))
+		t.Add(figure.Word(p.Arm).As(figure.Strong), figure.Word(strings.Join(exponents, "; ")), figure.Word(strconv.Itoa(p.Ratio.N)), figure.Word(p.Ratio.Text(false)), figure.Word(p.Measured.Text(stability.FactorText)))
 	}
 	return t
 }

@@ -47,8 +47,8 @@ func TestPredictions(t *testing.T) {
 	for i, of := range []struct{ size, lag float64 }{{256, 4}, {256, 16}} {
 		p := s.Predictions[i]
 		want := limit(of.size, of.lag) / limit(of.size, 0)
-		if off := float64(p.Ratio.From) / want; p.Ratio.N != 4 || off < .97 || off > 1.03 {
-			t.Errorf("%s: %v times equal engines by %d arms, want %v", p.Arm, p.Ratio.From, p.Ratio.N, want)
+		if off := float64(p.Ratio.Estimate) / want; p.Ratio.N != 4 || off < .97 || off > 1.03 {
+			t.Errorf("%s: %v times equal engines by %d arms, want %v", p.Arm, p.Ratio.Estimate, p.Ratio.N, want)
 		}
 		if off := float64(p.Measured.From) / want; off < .97 || off > 1.03 {
 			t.Errorf("%s: measured %v, want %v", p.Arm, p.Measured.From, want)

@@ -46,7 +46,7 @@ type Prediction struct {
 	Arm string `json:"arm"`
 	// Exponents are those of the factors, in their order; Ratio is what is predicted, with the interval of a new arm.
 	Exponents []Mean `json:"exponents"`
-	Ratio     Range  `json:"ratio"`
+	Ratio     Mean   `json:"ratio"`
 	// Measured is what the arm came to once it ran.
 	Measured Range `json:"measured"`
 }
@@ -320,7 +320,15 @@ func (m *Map) Answer(problem string) (answer Answer, ok bool) {
 		return answer, false
 	}
 	answer.Problem = *p
-	s, elsewhere := m.Study(p.Study), m.elsewhere(*p)
+	s := m.Study(p.Study)
+	var elsewhere []*Arm // on other tasks, whose arms name equal engines of their own
+	if tasks := m.Study("corrections"); tasks != nil && p.Elsewhere != "" {
+		for i := range tasks.Arms {
+			if a := &tasks.Arms[i]; a.Equal != "" && strings.HasSuffix(a.Stressor, ", "+p.Elsewhere) && a.GainNone.N >= LeastModels {
+				elsewhere = append(elsewhere, a)
+			}
+		}
+	}
 	answer.None, answer.Equal = s.Arm(answer.Stressor, s.None), s.Arm(s.Equal, s.None)
 	if answer.None == nil || answer.Equal == nil {
 		return answer, false
@@ -382,8 +390,15 @@ func (m *Map) Answer(problem string) (answer Answer, ok bool) {
 	default:
 		answer.Text = fmt.Sprintf("Use no correction. %s None of %d corrections is significantly better.", none, tried)
 	}
-	if !harmless && answer.Arm != nil {
-		answer.Text += onOtherTasks(elsewhere, answer.Arm.Method, bias)
+	for _, a := range elsewhere {
+		task, _, _ := strings.Cut(a.Stressor, ",")
+		switch {
+		case answer.Arm == nil || a.Method != answer.Arm.Method:
+		case bias:
+			answer.Text += fmt.Sprintf(" On the task %s the difference is %s.", task, a.GainNone.Text(true))
+		default:
+			answer.Text += fmt.Sprintf(" On the task %s the ratio is %s.", task, a.OverNone.Text(FactorText))
+		}
 	}
 	for _, a := range answer.Also {
 		answer.Text += fmt.Sprintf(" %s helps as well: it ends at %s.", a.Method, a.Level.Text(false))
@@ -400,47 +415,8 @@ func (m *Map) Answer(problem string) (answer Answer, ok bool) {
 	return answer, true
 }
 
-// tasksStudy is the study of several tasks; its stressors are named "TASK, STRESSOR", and arms of tasks other than the first one name their
-// equal engines.
-const tasksStudy = "corrections"
-
-// elsewhere are the arms of a problem's stressor on other tasks that enough models judged.
-func (m *Map) elsewhere(p Problem) (list []*Arm) {
-	s := m.Study(tasksStudy)
-	if s == nil || p.Elsewhere == "" {
-		return nil
-	}
-	for i := range s.Arms {
-		if a := &s.Arms[i]; a.Equal != "" && strings.HasSuffix(a.Stressor, ", "+p.Elsewhere) && a.GainNone.N >= LeastModels {
-			list = append(list, a)
-		}
-	}
-	return list
-}
-
 // harmful reports whether the level is significantly below that of no correction.
 func (a *Arm) harmful() bool { return a.GainNone.High < 0 && a.GainNone.Estimate < -cost }
-
-// onOtherTasks says what a method is worth on other tasks: by its level or its limit.
-func onOtherTasks(arms []*Arm, method string, level bool) string {
-	var parts []string
-	what := "ratio"
-	for _, a := range arms {
-		if a.Method != method {
-			continue
-		}
-		value := a.OverNone.Text(FactorText)
-		if level {
-			what, value = "difference", a.GainNone.Text(true)
-		}
-		task, _, _ := strings.Cut(a.Stressor, ",")
-		parts = append(parts, value+" on "+task)
-	}
-	if parts == nil {
-		return ""
-	}
-	return fmt.Sprintf(" On other tasks the %s is %s.", what, strings.Join(parts, " and "))
-}
 
 // Ask is the answer of the published map.
 func Ask(problem string) (answer Answer, ok bool) { return Published().Answer(problem) }

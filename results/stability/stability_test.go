@@ -111,7 +111,7 @@ func TestAnswer(t *testing.T) {
 		case a.Arm != nil && a.Arm.Method == "tis":
 			t.Errorf("%s, with other tasks: %s", k.name, a.Text)
 		case a.Arm != nil && a.Arm.Method == "opsm":
-			if want := " On other tasks the ratio is 3.00 (2.73 to 6.00) on addition and 3.00 (2.73 to 6.00) on search."; !strings.Contains(a.Text, want) {
+			if want := " On the task addition the ratio is 3.00 (2.73 to 6.00). On the task search the ratio is 3.00 (2.73 to 6.00)."; !strings.Contains(a.Text, want) {
 				t.Errorf("%s, with other tasks: %s", k.name, a.Text)
 			}
 		}

@@ -112,12 +112,3 @@ func TestPool(t *testing.T) {
 		t.Errorf("share %+v, want %+v", got, want)
 	}
 }
-
-// logBinomial is the logarithm of n over k.
-func logBinomial(n, k int) float64 {
-	sum := 0.0
-	for i := range k {
-		sum += math.Log(float64(n-i) / float64(i+1))
-	}
-	return sum
-}

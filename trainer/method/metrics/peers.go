@@ -60,9 +60,7 @@ func robust(dst []batch.Metric, b *batch.Batch) []batch.Metric {
 		kl, absolute = kl+k/max(count, 1), absolute+a/max(count, 1)
 	}
 	rows := float64(max(b.Len(), 1))
-	return append(dst,
-		batch.Metric{Name: "train_rollout_kl", Value: kl / rows},
-		batch.Metric{Name: "train_rollout_logprob_abs_diff", Value: absolute / rows})
+	return append(dst, batch.Metric{Name: "train_rollout_kl", Value: kl / rows}, batch.Metric{Name: "train_rollout_logprob_abs_diff", Value: absolute / rows})
 }
 
 // Logged reports whether a step can put a metric of that name on record.
