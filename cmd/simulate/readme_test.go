@@ -153,6 +153,26 @@ func readmeAnswers(t *testing.T) []string {
 		}
 		lines[2] += " " + strings.Join(ends, ", ") + "."
 	}
+	tasks := m.Study("corrections")
+	allows := func(stressor, method string) string { // times the rate, on the tasks besides the map's own
+		var of []string
+		for _, task := range []string{"addition", "search"} {
+			a := tasks.Arm(task+", "+stressor, method)
+			if !(a.OverNone.Low > 1) {
+				t.Errorf("%s raises no limit on %s", method, task)
+			}
+			of = append(of, factor(a.OverNone))
+		}
+		return strings.Join(of, " and ")
+	}
+	for _, of := range [][3]string{{"addition", "sequence-tis-5", "r3"}, {"search", "r3", "sequence-tis-5"}} {
+		if one, other := tasks.Arm(of[0]+", router-fp4", of[1]), tasks.Arm(of[0]+", router-fp4", of[2]); one.GainNone.Low <= 0 || other.GainNone.Low > 0 {
+			t.Errorf("on %s it is not %s alone that ends significantly higher", of[0], of[1])
+		}
+	}
+	lines = append(lines, fmt.Sprintf("- **Other tasks** ([addition and search](results/published/stability/corrections/README.md)): at a lag of 16 `opsm-1e-4` allows %s times the rate. "+
+		"With a 4-bit router `r3` allows %s times the rate, `sequence-tis-5` %s. Significantly higher than without a correction ends only `sequence-tis-5` on addition, only `r3` on search.",
+		allows("lag-16", "opsm-1e-4"), allows("router-fp4", "r3"), allows("router-fp4", "sequence-tis-5")))
 	longer := m.Study("longer")
 	kept := func(stressor, method string) float64 { // of a limit after three times as many updates
 		return float64(longer.Arm(stressor+", 3000", method).Limit.From / longer.Arm(stressor+", 1000", method).Limit.From)
