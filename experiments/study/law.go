@@ -12,26 +12,23 @@ import (
 	"driftlab/results/stats"
 )
 
-// predictions are the limits that a law predicts of the arms Index.Predict. The law: the logarithm of a limit's ratio to equal engines is
-// linear in the logarithms of the factors' values, which are numbers, such as a size and a lag. It is fitted by least squares to the other
-// arms of the same method whose ratio is known; equal engines, whose lag is 0, are no point of it. An arm is left out until the law has
-// more points than coefficients.
-func (d *Folder) predictions(arms []*ladderArm) (list []stability.Prediction) {
-	for _, label := range d.Predict {
+// predictions are the limits that a law predicts of some arms of a study, by their labels. The law: the logarithm of a limit's ratio to
+// equal engines is linear in the logarithms of the factors' values, which are numbers, such as a size and a lag. It is fitted by least
+// squares to the other arms of the same method whose ratio is known; equal engines, whose lag is 0, are no point of it. An arm is left out
+// until the law has more points than coefficients.
+func predictions(s *stability.Study, labels []string) (list []stability.Prediction) {
+	for _, label := range labels {
 		at, method := logarithms(label)
 		p := stability.Prediction{Arm: label}
 		var y []float64
 		x := make([][]float64, len(at))
-		for _, a := range arms {
-			own, same := logarithms(a.label)
-			if own == nil || same != method {
-				continue
-			}
-			ratio, _ := d.against(a, equalOf(arms, a))
-			switch {
-			case a.label == label:
+		for _, a := range s.Arms {
+			name := a.Stressor + ", " + a.Method
+			own, _ := logarithms(name)
+			switch ratio := a.OverEqual; {
+			case name == label:
 				p.Measured = ratio
-			case !slices.Contains(d.Predict, a.label) && ratio.From == ratio.To && ratio.From > 0:
+			case own != nil && a.Method == method && !slices.Contains(labels, name) && ratio.From == ratio.To && ratio.From > 0:
 				y = append(y, elementary.Log(float64(ratio.From)))
 				for k, v := range own {
 					x[k] = append(x[k], v)

@@ -236,7 +236,7 @@ func (d *Folder) Limits() *stability.Study {
 		out.Fresh = d.onFresh(all, none, &out)
 		s.Arms = append(s.Arms, out)
 	}
-	s.Predictions = d.predictions(arms)
+	s.Predictions = predictions(s, d.Predict)
 	for _, check := range d.Judge {
 		s.Checks = append(s.Checks, d.judged(check, arms)...)
 	}

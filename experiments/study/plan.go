@@ -31,7 +31,7 @@ type Plan struct {
 	// Ladder chooses the learning rates by the outcomes; nil where the factors name all.
 	Ladder *Ladder
 	// Within is the factor whose values each have equal engines of their own, such as the task: no ratio or difference to equal engines goes
-	// across them. Predict are arms without runs whose limits the others predict, see Law.
+	// across them. Predict are arms whose limits a law of the other arms predicts (law.go).
 	Within  string   `yaml:"within"`
 	Predict []string `yaml:"predict"`
 	// Judge are the checks that were declared before the runs; Quick is a preview of the plan, nil for none.
