@@ -189,13 +189,18 @@
         panels.table("Figures of this lesson", ["figure", "value", "file", "field"], l.shown.map((s) => [s.text, String(s.value), s.source, s.field]), [false, true, false, false]));
       now.aha.append(fold);
     }
-    toAddress();
     refresh();
   }
 
-  // refresh paints what the controls ask for. It leaves the address alone: a frame that was asked for
-  // before a link was followed comes after the new address, and would write the old one over it.
+  // refresh puts the controls into the address, and draws what they ask for.
   function refresh() {
+    toAddress();
+    draw();
+  }
+
+  // draw paints what the controls ask for. It leaves the address alone: a frame that was asked for
+  // before a link was followed comes after the new address, and would write the old one over it.
+  function draw() {
     const l = now.lesson, recorded = panels.matching(l.data.panels || [], now.values);
     const list = panels.merged(recorded, panels.matching(now.live, now.values)).map((p) => {
       const g = p.guess && (l.guess || []).find((x) => x.key === p.guess), value = g && now.kept && now.kept[g.key];
@@ -263,7 +268,6 @@
         if (chooses(c.key)) now.live = [];
         choose.value = v;
         if (slide) slide.value = c.options.findIndex((o) => o.value === v);
-        toAddress();
         refresh();
       };
       now.set[c.key] = put;
@@ -312,7 +316,6 @@
       now.values[c.key] = number.value;
       slide.value = 200 * Math.log(number.value / c.low) / Math.log(c.high / c.low);
       slide.setAttribute("aria-valuetext", number.value);
-      toAddress();
       refresh();
     };
     number.addEventListener("input", put);
@@ -411,7 +414,7 @@
   function soon() {
     if (now.tick) return;
     const me = now;
-    now.tick = requestAnimationFrame(() => { me.tick = 0; if (now === me) refresh(); });
+    now.tick = requestAnimationFrame(() => { me.tick = 0; if (now === me) draw(); });
   }
 
   function hold(still) {
