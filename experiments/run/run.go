@@ -17,18 +17,20 @@ import (
 	"driftlab/trainer/recipe"
 )
 
-// A killed run resumes from a snapshot: one after every snapshotWork multiply-adds, about ten
-// seconds on one core, and a step at least. A stopped one writes its own. So what is given up
-// costs little more than a step, and a run of seconds, as in a sweep, writes its state at most
-// when it is stopped.
-const snapshotWork = 1e11
+// A killed run resumes from a snapshot: one after every snapshotWork multiply-adds, about two seconds on one core, or, if that is more,
+// snapshotValueWork for every number of the last one: thirty times as long as to write it. A stopped run writes its own.
+const (
+	snapshotWork      = 1e11
+	snapshotValueWork = 2e4
+)
 
 // snapshotEvery is the most steps between two snapshots: no limit. Tests want more.
 var snapshotEvery = 1 << 30
 
-// snapshotSteps is the number of steps between the snapshots of a recipe's run.
-func snapshotSteps(r recipe.Recipe) int {
-	return max(1, int(min(float64(snapshotEvery), snapshotWork*float64(r.Steps)/r.Work())))
+// snapshotSteps is the number of steps between the snapshots of a recipe's run, the last of which had so many numbers.
+func snapshotSteps(r recipe.Recipe, values int) int {
+	work := max(snapshotWork, snapshotValueWork*float64(values))
+	return max(1, int(min(float64(snapshotEvery), work*float64(r.Steps)/r.Work())))
 }
 
 // Options are the choices that change no figure of a run, but for Scorer: where it is kept, who
@@ -131,6 +133,8 @@ type run struct {
 	lines   *record.DumpWriter // where its responses go; nil for nowhere
 	watch   func(step int, metrics []record.Metric)
 	done    int // steps on record
+	saved   int // steps that the last snapshot has
+	values  int // numbers in it
 }
 
 // open creates the run's directory, or takes up what an interrupted run left
@@ -144,7 +148,7 @@ func (r *run) open(dumpFile string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	r.done = past.Record.Step
+	r.done, r.saved = past.Record.Step, past.Record.Step
 	if r.dump, err = record.OpenRunDump(r.dir, dumpFile, r.recipe.Name, r.done, past.Dump); err != nil {
 		return 0, err
 	}
@@ -229,7 +233,7 @@ func (r *run) add(step int, figures []batch.Metric) error {
 		r.watch(step, metrics)
 	}
 	r.done = step
-	if step > 0 && step%snapshotSteps(r.recipe) == 0 && step < r.recipe.Steps {
+	if step-r.saved >= snapshotSteps(r.recipe, r.values) && step < r.recipe.Steps {
 		return r.save()
 	}
 	return nil
@@ -296,8 +300,7 @@ func (r *run) finish(summary record.Summary) error {
 // finished reads a run that needs no running, with the error it ended with if
 // it was stopped.
 func finished(o Options, r recipe.Recipe) (*Result, error) {
-	dir := o.Dir
-	past, err := record.Load(dir)
+	past, err := record.Load(o.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -305,19 +308,17 @@ func finished(o Options, r recipe.Recipe) (*Result, error) {
 		return nil, err
 	}
 	if o.DumpFile != "" {
-		if err := record.CheckRunDump(dir, o.DumpFile); err != nil {
+		if err := record.CheckRunDump(o.Dir, o.DumpFile); err != nil {
 			return nil, err
 		}
 	}
-	_ = os.Remove(filepath.Join(dir, record.StateFile)) // of a run killed after its end
+	_ = os.Remove(filepath.Join(o.Dir, record.StateFile)) // of a run killed after its end
 	result := &Result{Summary: *past.Summary, Record: past}
 	if past.Summary.Status == record.StatusStopped {
-		// The step is part of the reason; StepError adds it again.
-		step := past.Summary.Steps + 1
-		_, reason, _ := strings.Cut(past.Summary.Reason, ": ")
-		return result, &trainer.StepError{Step: step, Err: errors.New(reason)}
+		_, reason, _ := strings.Cut(past.Summary.Reason, ": ") // without the step, which StepError adds again
+		return result, &trainer.StepError{Step: past.Summary.Steps + 1, Err: errors.New(reason)}
 	}
-	c, err := model.Load(filepath.Join(dir, record.CheckpointFolder))
+	c, err := model.Load(filepath.Join(o.Dir, record.CheckpointFolder))
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,9 @@ func (r *run) save() error {
 		return err
 	}
 	var tensors []safetensors.Tensor
+	r.saved, r.values = r.done, 0
 	for _, t := range weights {
+		r.values += len(t.Data)
 		tensors = append(tensors, safetensors.Float32(t.Name, []int{len(t.Data)}, t.Data))
 	}
 	for _, m := range memories {
