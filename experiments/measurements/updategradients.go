@@ -8,6 +8,7 @@ import (
 	"driftlab/experiments/study/claims/claim"
 	"driftlab/results/stats"
 	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/loss"
 	"driftlab/trainer/recipe"
 )
@@ -50,10 +51,12 @@ func (m *updateGradients) Measure(e *claim.Env, o *claim.Observation) {
 		var g [][]float64
 		for _, part := range minibatches(b, transformerParts) {
 			part.Anchor, part.Now.Logp = part.Old.Logp, slices.Clone(part.Old.Logp)
+			if r.Needs(batch.ScoreNorm) {
+				part.ScoreNorm = claim.Must(l.Learner.ScoreNorms(nil, &part.Sampled, step))
+			}
 			claim.StopOn(r.Advantage.New().Estimate(part))
 			correct(part, r.Correction.Pipeline())
-			_, err := l.Learner.Gradient(&part.Now, &part.Sampled, &loss.Objective{Loss: objective.New(), Batch: part}, step)
-			claim.StopOn(err)
+			claim.Must(l.Learner.Gradient(&part.Now, &part.Sampled, &loss.Objective{Loss: objective.New(), Batch: part}, step))
 			g = append(g, doubles(l.Grad()))
 		}
 		variance, bias, power := spread(g, truth, float64(b.Len()/transformerParts))

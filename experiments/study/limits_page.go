@@ -430,7 +430,7 @@ func PublishMap(dir string, grids []*Grid, from []string) error {
 		}
 		m.Studies = append(m.Studies, *study)
 	}
-	text, err := record.Document(m)
+	text, err := json.Marshal(m) // without indentation, which would double it
 	if err == nil {
 		err = record.WriteNew(filepath.Join(dir, mapFile), text)
 	}

@@ -2,7 +2,6 @@ package metrics
 
 import (
 	"math"
-	"slices"
 
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method/batch"
@@ -61,9 +60,4 @@ func robust(dst []batch.Metric, b *batch.Batch) []batch.Metric {
 	}
 	rows := float64(max(b.Len(), 1))
 	return append(dst, batch.Metric{Name: "train_rollout_kl", Value: kl / rows}, batch.Metric{Name: "train_rollout_logprob_abs_diff", Value: absolute / rows})
-}
-
-// Logged reports whether a step can put a metric of that name on record.
-func Logged(name string) bool {
-	return slices.ContainsFunc(glossary, func(t Term) bool { return t.fits(name) })
 }

@@ -25,7 +25,8 @@ func here(c Counterpart) bool {
 		_, err := correction.LookupPreset(c.Ours)
 		return err == nil
 	case "metric":
-		return metrics.Logged(c.Ours)
+		term, ok := metrics.Lookup(c.Ours)
+		return ok && !slices.Contains(metrics.Elsewhere, term)
 	case "field":
 		return recipe.LookUp(c.Ours) != nil
 	}
