@@ -137,6 +137,57 @@ func TestGradientsDoNotDependOnWorkers(t *testing.T) {
 	}
 }
 
+// Sequences to whose logits nothing comes back, those of equal rewards, change no bit of the gradient: neither they nor the prefixes
+// that they go on from.
+func TestZerosChangeNoBit(t *testing.T) {
+	const family = 40 // sequences that go on from one prefix
+	for _, name := range []string{"dense-learned-grouped", "moe"} {
+		p, n := enginetest.Named(name).Params, preset(t, "fp32")
+		c := p.Config
+		prefixes, ends := enginetest.Sequences(4, 3, c.Vocab, 5, 9), enginetest.Sequences(5, 3*family, c.Vocab, 4, 14)
+		of := func(families []int, live, workers int) []float32 {
+			var pack engine.Pack
+			var dlogits []float32
+			pack.Reset()
+			for _, f := range families {
+				pack.AddPrefix(prefixes[f])
+			}
+			pack.Targets = []int32{}
+			for k, f := range families {
+				for i, end := range ends[f*family : (f+1)*family] {
+					for r := range end {
+						pack.Targets = append(pack.Targets, int32(pack.Rows()+r))
+					}
+					pack.AddAfter(k, end)
+					g := drawn(uint64(i), len(end)*c.Vocab)
+					if f != live {
+						clear(g)
+					}
+					dlogits = append(dlogits, g...)
+				}
+			}
+			pass, grad := engine.NewPass(c, workers), model.New(c)
+			defer pass.Close()
+			for range 2 { // the second time in used memory
+				clear(grad.Theta)
+				pass.Begin(weightsOf(p, n), &pack, engine.Options{Save: true})
+				pass.Forward()
+				backpropagate(pass, grad, 0, slices.Clone(dlogits))
+			}
+			return grad.Theta
+		}
+		want := of([]int{1}, 1, 1)
+		for _, workers := range []int{1, 3} {
+			if !equalBits(of([]int{0, 1, 2}, 1, workers), want) {
+				t.Errorf("%s, %d workers: zeros change the gradient", name, workers)
+			}
+			if got := of([]int{0, 1, 2}, -1, workers); slices.ContainsFunc(got, func(g float32) bool { return g != 0 }) {
+				t.Errorf("%s, %d workers: zeros have a gradient", name, workers)
+			}
+		}
+	}
+}
+
 // The order of the sequences decides the order of the sums over tokens, and
 // nothing else: a permuted pack gives the gradient up to rounding.
 func TestGradientOfAPermutedPack(t *testing.T) {

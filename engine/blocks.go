@@ -9,8 +9,7 @@ import (
 	"driftlab/model"
 )
 
-// span is a share of a pass: consecutive sequences, their rows, and the
-// targets among them.
+// span is a share of a pass: consecutive sequences, their rows, and the targets among them.
 type span struct {
 	rowFrom, rowTo, seqFrom, seqTo, targetFrom, targetTo int
 }
@@ -86,10 +85,8 @@ func (p *Pass) withTargets(b span) span {
 	return b
 }
 
-// largest returns the rows of the largest block and the positions of the longest
-// sequence.
-// Sizes of blocks wander with the lengths of responses, up to blockRows; room
-// for those then is room for all.
+// largest returns the rows of the largest block and the positions of the longest sequence. Sizes of blocks wander with the lengths of
+// responses, up to blockRows; room for those then is room for all.
 func (p *Pass) largest() (rows, longest int) {
 	for _, b := range p.blocks {
 		rows = max(rows, b.rowTo-b.rowFrom)
@@ -143,6 +140,17 @@ func (p *Pass) backward() {
 	p.backThrough(0, p.prefixBlocks)
 }
 
+// idle reports whether a block adds nothing but zeros to any gradient, as one of responses whose advantages are zero:
+// nothing comes back to it, which for a prefix is to say that nothing comes back at all.
+func (p *Pass) idle(block int) bool {
+	from, to := p.blocks[block].targetFrom, p.blocks[block].targetTo
+	if block < p.prefixBlocks {
+		from, to = 0, p.targets
+	}
+	dlogits := p.back.dlogits[from*p.config.Vocab : to*p.config.Vocab]
+	return p.back.auxWeight == 0 && p.options.Perturb == nil && !slices.ContainsFunc(dlogits, func(g float32) bool { return g != 0 })
+}
+
 func (p *Pass) backThrough(first, end int) {
 	if first == end {
 		return
@@ -167,7 +175,9 @@ func (p *Pass) backwardBlocks(k *worker, part int) {
 		}
 	}()
 	for k.index = p.first + part; k.index < p.end; k.index += len(p.workers) {
-		k.span = p.blocks[k.index]
+		if k.span = p.blocks[k.index]; p.idle(k.index) {
+			k.span = span{}
+		}
 		for i, c := range p.queue {
 			p.stage(k, c.run, c.layer)
 			for turn := &p.back.turns[i]; turn.Load() < int64(k.index); runtime.Gosched() {

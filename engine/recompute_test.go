@@ -80,7 +80,7 @@ func TestBackwardPanicStopsEveryWorker(t *testing.T) {
 		pass.Begin(weightsOf(p, preset(t, "fp32")), pack, engine.Options{Save: true})
 		pass.Forward()
 		pass.BeginBackward(model.New(c), 0)
-		pass.BackwardHead(make([]float32, pack.Rows()*c.Vocab))
+		pass.BackwardHead(slices.Repeat([]float32{1}, pack.Rows()*c.Vocab))
 		token := pack.Tokens[0]
 		pack.Tokens[0] = int32(c.Vocab) // no row of the embeddings
 		must.Panic(t, fmt.Sprintf("%d workers: a token without an embedding has a gradient", workers), func() { pass.BackwardEmbed() })

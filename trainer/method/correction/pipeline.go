@@ -99,9 +99,6 @@ type Pipeline struct {
 	stage    Stage
 }
 
-// Peers are the code bases whose metric names a pipeline may report.
-var Peers = []string{"verl", "skyrl", "nemo-rl", "miles"}
-
 // Withhold keeps the masks from acting in the batches to come, or no longer does.
 func (p *Pipeline) Withhold(masks bool) { p.withheld = masks }
 

@@ -12,9 +12,6 @@ import (
 //go:embed examples.txt methods.txt
 var texts embed.FS
 
-// onTwoResponses is what the worked example of a loss begins with.
-const onTwoResponses = "logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0\n"
-
 // Registry has every policy loss a recipe can name, by name: one file each.
 // To add one, write the file and add a line.
 var Registry = method.Table[Loss]{

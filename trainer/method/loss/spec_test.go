@@ -16,6 +16,9 @@ import (
 
 var update = flag.Bool("update", false, "write the worked examples of the specs")
 
+// onTwoResponses is what the worked example of a loss begins with.
+const onTwoResponses = "logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0\n"
+
 // workedBatch is the batch of the worked examples, with every column.
 func workedBatch() *batch.Batch { return Worked(nil) }
 
