@@ -30,12 +30,12 @@ func (p *Pass) sequences(k *worker) iter.Seq[sequence] {
 }
 
 // blockRows is about how many rows of a model go through all layers together. A few
-// leave the activations in the second-level cache. But every block reads the weights
-// again, and the backward pass reads and writes their gradients: where these are
-// several times as large as the cache, more rows cost less. Rows never mix, so it
+// leave the activations in the second-level cache, and the backward pass more blocks that are idle.
+// But every block reads the weights again, and the backward pass reads and writes their gradients: where
+// these are many times as large as the cache, more rows cost less. Rows never mix, so it
 // changes no bit.
 func blockRows(c *model.Config) int {
-	if bytes := 4 * c.Params(); bytes > 4*kernel.SecondLevelCache() {
+	if bytes := 4 * c.Params(); bytes > 16*kernel.SecondLevelCache() {
 		return 1024
 	}
 	return 256
