@@ -179,6 +179,21 @@ func readmeAnswers(t *testing.T) []string {
 	kept := func(stressor, method string) float64 { // of a limit after three times as many updates
 		return float64(longer.Arm(stressor+", 3000", method).Limit.From / longer.Arm(stressor+", 1000", method).Limit.From)
 	}
+	size := m.Study("size")
+	equal, lag := size.Arm("3.28M, 0", "none"), size.Arm("3.28M, 16", "none")
+	for _, p := range size.Predictions {
+		if e := p.Exponents[0]; !(e.Low < 0 && e.High > 0) {
+			t.Errorf("the law of the limits has an exponent of size of %s", e.Text(true))
+		}
+	}
+	for _, of := range []string{"0.411M", "3.28M"} {
+		if r := size.Arm(of+", 16", "opsm-1e-4").OverNone; r.Low > 1 {
+			t.Errorf("opsm-1e-4 raises the limit of %s", of)
+		}
+	}
+	lines = append(lines, fmt.Sprintf("- **Larger models** ([up to 3.28 million parameters](results/published/stability/size/README.md), five base models): the largest stable rate of equal engines falls from %s to %s. A lag of 16 leaves %s of it at 0.10, %s at 3.28 million; no trend with size is seen. "+
+		"That `opsm-1e-4` allows more is not significant there.",
+		stability.RateText(float64(size.Arm("0.103M, 0", "none").Limit.From)), stability.RateText(float64(equal.Limit.From)), factor(size.Arm("0.103M, 16", "none").OverEqual), factor(lag.OverEqual)))
 	return append(lines, fmt.Sprintf("- **Longer runs** ([3,000 updates](results/published/stability/longer/README.md), three base models): leave a margin. The largest stable rate changes by a factor: "+
 		"with a 4-bit router %.2f without a correction, %.2f with `r3`, %.2f with `sequence-tis-5`. At a lag of 16 it is %.2f with `opsm-1e-4`, which still allows %s times the rate.",
 		kept("router-fp4", "none"), kept("router-fp4", "r3"), kept("router-fp4", "sequence-tis-5"), kept("lag-16", "opsm-1e-4"), factor(longer.Arm("lag-16, 3000", "opsm-1e-4").OverNone)))

@@ -52,13 +52,9 @@ func logarithms(label string) (list []float64, method string) {
 	values := strings.Split(label, ", ")
 	last := len(values) - 1
 	for _, value := range values[:last] {
-		number, millions := strings.CutSuffix(value, "M")
-		v, err := strconv.ParseFloat(number, 64)
+		v, err := strconv.ParseFloat(strings.TrimSuffix(value, "M"), 64) // sizes are in millions
 		if err != nil || !(v > 0) || math.IsInf(v, 0) {
 			return nil, values[last]
-		}
-		if millions {
-			v *= 1e6
 		}
 		list = append(list, elementary.Log(v))
 	}

@@ -55,8 +55,12 @@ func limitTable(s *stability.Study) *figure.Figure {
 		} else if a.GainNone.N > 1 && a.GainNone.High < 0 {
 			gain = gain.As(figure.Bad)
 		}
+		rate := a.LevelRate
+		if a.Edge {
+			rate += " (edge)"
+		}
 		t.Add(figure.Word(a.Stressor), figure.Word(a.Method).As(figure.Strong), figure.Word(a.Limit.Text(stability.RateText)), figure.Word(a.OverNone.Text(stability.FactorText)), figure.Word(a.OverEqual.Text(stability.FactorText)),
-			figure.Word(a.Level.Text(false)), figure.Word(a.LevelRate), gain, figure.Word(speed), figure.Number(float64(a.K3), 2), figure.Word(fmt.Sprint(a.Level.N)))
+			figure.Word(a.Level.Text(false)), figure.Word(rate), gain, figure.Word(speed), figure.Number(float64(a.K3), 2), figure.Word(fmt.Sprint(a.Level.N)))
 	}
 	return t
 }
