@@ -17,7 +17,7 @@ import (
 	"driftlab/trainer/recipe"
 )
 
-// A killed run resumes from a snapshot: one after every snapshotWork multiply-adds, about two seconds on one core, or, if that is more,
+// A killed run resumes from a snapshot: one after every snapshotWork multiply-adds, seconds on one core, or, if that is more,
 // snapshotValueWork for every number of the last one: thirty times as long as to write it. A stopped run writes its own.
 const (
 	snapshotWork      = 1e11
