@@ -57,8 +57,8 @@ type passage struct {
 	text string
 }
 
-// notProse are files that others wrote, or that quote.
-var notProse = regexp.MustCompile(`(^|/)(testdata|uplot|axe|\.git|\.ci)(/|$)|wasm_exec\.js$|_test\.go$|^results/published/table/.*plan\.yaml$`)
+// notProse are files that others wrote, that quote, or that commands of the README write.
+var notProse = regexp.MustCompile(`(^|/)(testdata|uplot|axe|\.git|\.ci)(/|$)|^(site|runs|out)(/|$)|wasm_exec\.js$|_test\.go$|^results/published/table/.*plan\.yaml$`)
 
 var (
 	codeSpan   = regexp.MustCompile("`[^`]*`")
