@@ -29,11 +29,9 @@ func (p *Pass) sequences(k *worker) iter.Seq[sequence] {
 	}
 }
 
-// blockRows is about how many rows of a model go through all layers together. A few
-// leave the activations in the second-level cache, and the backward pass more blocks that are idle.
-// But every block reads the weights again, and the backward pass reads and writes their gradients: where
-// these are many times as large as the cache, more rows cost less. Rows never mix, so it
-// changes no bit.
+// blockRows is about how many rows of a model go through all layers together. A few leave the activations in the second-level cache, and
+// more blocks idle in the backward pass. But every block reads the weights again, and the backward pass reads and writes their gradients:
+// where these are many times as large as the cache, more rows cost less. Rows never mix, so it changes no bit.
 func blockRows(c *model.Config) int {
 	if bytes := 4 * c.Params(); bytes > 16*kernel.SecondLevelCache() {
 		return 1024
@@ -85,8 +83,8 @@ func (p *Pass) withTargets(b span) span {
 	return b
 }
 
-// largest returns the rows of the largest block and the positions of the longest sequence. Sizes of blocks wander with the lengths of
-// responses, up to blockRows; room for those then is room for all.
+// largest returns the rows of the largest block and the positions of the longest sequence. The rows of a block
+// vary with the lengths of responses, up to blockRows: buffers of that size serve every later pass, too.
 func (p *Pass) largest() (rows, longest int) {
 	for _, b := range p.blocks {
 		rows = max(rows, b.rowTo-b.rowFrom)
@@ -175,8 +173,9 @@ func (p *Pass) backwardBlocks(k *worker, part int) {
 		}
 	}()
 	for k.index = p.first + part; k.index < p.end; k.index += len(p.workers) {
-		if k.span = p.blocks[k.index]; p.idle(k.index) {
-			k.span = span{}
+		k.span = p.blocks[k.index]
+		if p.idle(k.index) {
+			k.span = span{} // of which no stage has anything to do
 		}
 		for i, c := range p.queue {
 			p.stage(k, c.run, c.layer)

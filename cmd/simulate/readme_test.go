@@ -175,10 +175,6 @@ func readmeAnswers(t *testing.T) []string {
 	lines = append(lines, fmt.Sprintf("- **Other tasks** ([addition and search](results/published/stability/corrections/README.md)): at a lag of 16 `opsm-1e-4` allows %s times the rate. A stable rate can end lower: on search at %.2f with 4e-3, at %.2f with %s. "+
 		"With a 4-bit router `r3` allows %s times the rate, `sequence-tis-5` %s. On addition only `sequence-tis-5` ends significantly higher than no correction, on search only `r3`.",
 		allows("lag-16", "opsm-1e-4"), stats.Average(search.At(4e-3).Finals), search.Level.Estimate, search.LevelRate, allows("router-fp4", "r3"), allows("router-fp4", "sequence-tis-5")))
-	longer := m.Study("longer")
-	kept := func(stressor, method string) float64 { // of a limit after three times as many updates
-		return float64(longer.Arm(stressor+", 3000", method).Limit.From / longer.Arm(stressor+", 1000", method).Limit.From)
-	}
 	size := m.Study("size")
 	equal, lag := size.Arm("3.28M, 0", "none"), size.Arm("3.28M, 16", "none")
 	for _, p := range size.Predictions {
@@ -194,6 +190,10 @@ func readmeAnswers(t *testing.T) []string {
 	lines = append(lines, fmt.Sprintf("- **Larger models** ([up to 3.28 million parameters](results/published/stability/size/README.md), five base models): the largest stable rate of equal engines falls from %s to %s. A lag of 16 leaves %s of it at 0.10, %s at 3.28 million; no trend with size is seen. "+
 		"That `opsm-1e-4` allows more is not significant there.",
 		stability.RateText(float64(size.Arm("0.103M, 0", "none").Limit.From)), stability.RateText(float64(equal.Limit.From)), factor(size.Arm("0.103M, 16", "none").OverEqual), factor(lag.OverEqual)))
+	longer := m.Study("longer")
+	kept := func(stressor, method string) float64 { // of a limit after three times as many updates
+		return float64(longer.Arm(stressor+", 3000", method).Limit.From / longer.Arm(stressor+", 1000", method).Limit.From)
+	}
 	return append(lines, fmt.Sprintf("- **Longer runs** ([3,000 updates](results/published/stability/longer/README.md), three base models): leave a margin. The largest stable rate changes by a factor: "+
 		"with a 4-bit router %.2f without a correction, %.2f with `r3`, %.2f with `sequence-tis-5`. At a lag of 16 it is %.2f with `opsm-1e-4`, which still allows %s times the rate.",
 		kept("router-fp4", "none"), kept("router-fp4", "r3"), kept("router-fp4", "sequence-tis-5"), kept("lag-16", "opsm-1e-4"), factor(longer.Arm("lag-16, 3000", "opsm-1e-4").OverNone)))

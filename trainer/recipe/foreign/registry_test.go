@@ -26,7 +26,10 @@ func here(c Counterpart) bool {
 		return err == nil
 	case "metric":
 		term, ok := metrics.Lookup(c.Ours)
-		return ok && !slices.Contains(metrics.Elsewhere, term)
+		return ok && !slices.ContainsFunc(metrics.Elsewhere, func(t metrics.Term) bool {
+			t.Name = term.Name // which may be a pattern
+			return t == term
+		})
 	case "field":
 		return recipe.LookUp(c.Ours) != nil
 	}
