@@ -44,24 +44,18 @@ func openSweep(dir string) (*Store, error) {
 }
 
 // outcomes reads those of a store's cells, by key.
-func outcomes(s *Store) (done map[string]*Outcome, err error) {
-	err = s.withCells(func(cells *record.Cells) error {
-		done, err = outcomesOf(s.Dir, cells)
-		return err
-	})
-	return done, err
-}
-
-func outcomesOf(dir string, cells *record.Cells) (map[string]*Outcome, error) {
+func outcomes(s *Store) (map[string]*Outcome, error) {
 	done := map[string]*Outcome{}
-	for _, key := range cells.Keys() {
-		o := new(Outcome)
-		if err := json.Unmarshal(cells.Get(key).Outcome, o); err != nil || o.Status == "" {
-			return nil, &record.FolderError{Path: filepath.Join(dir, record.CellsFile), Problem: fmt.Sprintf("the cell %s is not the outcome of a run", key), Fix: "give the folder of a sweep", Err: err}
+	return done, s.withCells(func(cells *record.Cells) error {
+		for _, key := range cells.Keys() {
+			o := new(Outcome)
+			if err := json.Unmarshal(cells.Get(key).Outcome, o); err != nil || o.Status == "" {
+				return &record.FolderError{Path: filepath.Join(s.Dir, record.CellsFile), Problem: fmt.Sprintf("the cell %s is not the outcome of a run", key), Fix: "give the folder of a sweep", Err: err}
+			}
+			done[key] = o
 		}
-		done[key] = o
-	}
-	return done, nil
+		return nil
+	})
 }
 
 // opened opens the folder of a sweep and reads its outcomes.

@@ -478,8 +478,8 @@ func publishProblem(dir string, m *stability.Map, p stability.Problem) error {
 	return record.WriteFile(dir, p.Name+".md", page.Bytes())
 }
 
-// take joins what a published study and other folders have of its plan, in short; nil where no folder is of that study: cells that it
-// shares with another are no study of their own.
+// take joins what the folders of a study have of its plan, in short, the published one first; nil where none is of that study. The cells
+// of another study, which this one may share, stay with it: they would add rates that nobody asked for here.
 func (g *Grid) take(dir string, from []string) (*Folder, error) {
 	published, err := openSweep(dir)
 	if err != nil {
@@ -490,11 +490,18 @@ func (g *Grid) take(dir string, from []string) (*Folder, error) {
 	for _, head := range x.heads() {
 		planned[head.Key], keys = head, append(keys, head.Key)
 	}
-	all, own := record.NewCells(dir, published.sums), false
+	all := record.NewCells(dir, published.sums)
 	for _, folder := range append([]string{dir}, from...) {
 		other, err := openSweep(folder)
 		if err != nil {
 			return nil, err
+		}
+		made, err := other.Index()
+		if err != nil {
+			return nil, err
+		}
+		if made == nil || made.Name != g.Plan.Name {
+			continue
 		}
 		err = other.withCells(func(cells *record.Cells) error {
 			short, err := cells.With(func(c *record.Cell) (bool, error) {
@@ -513,27 +520,20 @@ func (g *Grid) take(dir string, from []string) (*Folder, error) {
 		if err != nil {
 			return nil, err
 		}
-		made, err := other.Index()
-		if err != nil {
-			return nil, err
-		}
-		own = own || made != nil && made.Name == g.Plan.Name
 	}
-	if !own || len(all.Keys()) == 0 {
+	if len(all.Keys()) == 0 {
 		return nil, nil
 	}
-	done, err := outcomesOf(dir, all)
+	published.cells = all
+	done, err := outcomes(published)
 	if err != nil {
 		return nil, err
 	}
 	early := x.premature(done)
-	if all, err = all.With(func(c *record.Cell) (bool, error) { return !early[c.Key], nil }); err != nil {
+	if published.cells, err = all.With(func(c *record.Cell) (bool, error) { return !early[c.Key], nil }); err != nil {
 		return nil, err
 	}
-	if err := all.Seal(keys); err != nil {
-		return nil, err
-	}
-	if published, err = openSweep(dir); err != nil {
+	if err := published.Seal(keys); err != nil {
 		return nil, err
 	}
 	asked := map[string]bool{}
@@ -541,7 +541,7 @@ func (g *Grid) take(dir string, from []string) (*Folder, error) {
 		asked[x.Arms[at.arm].Keys[at.seed]] = true
 	}
 	x.Arms = slices.DeleteFunc(x.Arms, func(a Arm) bool { // most steps of a ladder are neither run nor asked for
-		return !slices.ContainsFunc(a.Keys, func(key string) bool { return asked[key] || all.Get(key) != nil })
+		return !slices.ContainsFunc(a.Keys, func(key string) bool { return asked[key] || published.cells.Get(key) != nil })
 	})
 	if err := published.WriteIndex(x); err != nil {
 		return nil, err

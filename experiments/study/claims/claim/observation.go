@@ -3,6 +3,7 @@ package claim
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"driftlab/results/record"
@@ -26,16 +27,21 @@ func (o *Observation) Set(name string, values ...float64) {
 	if o.Has(name) {
 		panic("claim: observation " + name + " is set twice")
 	}
-	o.figures = append(o.figures, namedValues{name, append(record.Floats{}, values...)})
+	o.Append(name, values...)
 }
 
-// Append adds values to a figure, which keeps the place of its first values.
+// Append adds values to a figure, which keeps the place of its first values. Nine digits of each count: they tell any two float32 apart,
+// and more would say how a sum was rounded.
 func (o *Observation) Append(name string, values ...float64) {
-	if f := o.find(name); f != nil {
-		f.Values = append(f.Values, values...)
-		return
+	f := o.find(name)
+	if f == nil {
+		o.figures = append(o.figures, namedValues{name, record.Floats{}})
+		f = &o.figures[len(o.figures)-1]
 	}
-	o.Set(name, values...)
+	for _, v := range values {
+		nine, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 9, 64), 64) // of what was just written
+		f.Values = append(f.Values, nine)
+	}
 }
 
 // Has reports whether a figure was set.
@@ -111,7 +117,7 @@ func (o *Observation) find(name string) *namedValues {
 	return nil
 }
 
-// MarshalJSON writes the figures in order; a number is read back bit for bit.
+// MarshalJSON writes the figures in order; a number is read back as it was kept.
 func (o *Observation) MarshalJSON() ([]byte, error) { return json.Marshal(o.figures) }
 
 // UnmarshalJSON reads what MarshalJSON writes.
