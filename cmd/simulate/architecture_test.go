@@ -126,7 +126,7 @@ var capabilities = []capability{
 	{"mathematics with other bits elsewhere", "math.Acos math.Acosh math.Asin math.Asinh math.Atan math.Atan2 math.Atanh math.Cbrt math.Cos math.Cosh math.Erf math.Erfc " +
 		"math.Erfcinv math.Erfinv math.Exp math.Exp2 math.Expm1 math.Gamma math.Hypot math.J0 math.J1 math.Jn math.Lgamma math.Log " +
 		"math.Log10 math.Log1p math.Log2 math.Pow math.Sin math.Sincos math.Sinh math.Tan math.Tanh math.Y0 math.Y1 math.Yn", "precision/elementary engine/enginetest engine/reference"},
-	{"the tests of paired arms", "driftlab/results/stats.SignFlip driftlab/results/stats.WestfallYoung driftlab/results/stats.Holm driftlab/results/stats.Fisher driftlab/results/stats.TOST", "experiments/study/judge"},
+	{"the tests of paired arms", "driftlab/results/stats.SignFlip driftlab/results/stats.WestfallYoung driftlab/results/stats.Holm driftlab/results/stats.TOST", "experiments/study/judge"},
 	{"C", "C", ""},
 }
 

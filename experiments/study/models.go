@@ -48,80 +48,86 @@ func (p *Plan) Preview() (*Plan, error) {
 	return &short, nil
 }
 
-// baseModel is a base model to make.
-type baseModel struct {
-	Models
-	seed uint64
-}
+// of is the base model of a seed.
+func (m Models) of(seed uint64) string { return filepath.Join(m.Dir, strconv.FormatUint(seed, 10)) }
 
-func (m baseModel) dir() string { return filepath.Join(m.Dir, strconv.FormatUint(m.seed, 10)) }
-
-// startsFrom reports whether a cell may start from base models in a folder: not where all checkpoints that the plan sets are others, of
-// those for all cells the last.
+// startsFrom reports whether a cell, or another base model, may start from base models in a folder: not where all checkpoints that the
+// plan sets are others, of those for all cells the last.
 func (p *Plan) startsFrom(dir string) bool {
-	var set []string
+	starts := func(c recipe.Change) bool { return strings.HasPrefix(c.String(), "checkpoint=") }
+	named := func(c recipe.Change) bool { return strings.Contains(c.String(), dir) } // as a checkpoint or a teacher
+	var set []recipe.Change
 	for _, c := range p.Set {
-		if at, ok := strings.CutPrefix(c.String(), "checkpoint="); ok {
-			set = []string{at}
+		if starts(c) {
+			set = []recipe.Change{c}
 		}
 	}
 	for _, f := range p.Factors {
 		for _, v := range f.Values {
-			for _, c := range v.Set {
-				if at, ok := strings.CutPrefix(c.String(), "checkpoint="); ok || strings.Contains(at, dir) { // or has a teacher there
-					set = append(set, at)
-				}
-			}
+			set = append(set, v.Set...)
 		}
 	}
-	return set == nil || slices.ContainsFunc(set, func(at string) bool { return strings.Contains(at, dir) })
+	return slices.ContainsFunc(set, named) || !slices.ContainsFunc(set, starts) ||
+		slices.ContainsFunc(p.Models, func(m Models) bool { return slices.ContainsFunc(m.Set, named) })
 }
 
-// missingModels are the base models that cells of the plan start from and that are not there.
-func (p *Plan) missingModels() (list []baseModel) {
-	for _, m := range p.Models {
-		if !p.startsFrom(m.Dir) {
-			continue
-		}
-		for _, seed := range p.Seeds {
-			one := baseModel{m, seed}
-			if _, err := os.Stat(filepath.Join(one.dir(), "config.json")); errors.Is(err, os.ErrNotExist) {
-				list = append(list, one)
-			}
-		}
+// missing are the seeds whose base models cells of the plan start from and are not there.
+func (p *Plan) missing(m Models) (seeds []uint64) {
+	if !p.startsFrom(m.Dir) {
+		return nil
 	}
-	return list
+	return slices.DeleteFunc(slices.Clone(p.Seeds), func(seed uint64) bool {
+		_, err := os.Stat(filepath.Join(m.of(seed), "config.json"))
+		return !errors.Is(err, os.ErrNotExist)
+	})
 }
 
 // MissingModels counts the base models that MakeModels would make.
-func (p *Plan) MissingModels() int { return len(p.missingModels()) }
-
-// MakeModels makes the base models of the plan that are not there. An interruption loses those under way.
-func (p *Plan) MakeModels(ctx context.Context, load Loader, cores int, progress func(Progress)) error {
-	var tasks []Task
-	for _, m := range p.missingModels() {
-		tasks = append(tasks, Task{Name: "base model " + m.dir(), Units: 1, Make: func(ctx context.Context, d *TaskContext) (any, any, error) {
-			r, err := load(m.Recipe, m.Set)
-			if err != nil {
-				return nil, nil, err
-			}
-			r.Seed = m.seed
-			if r.Pretrain == nil {
-				return nil, nil, fmt.Errorf("recipe %s has no pretrain section: name one that has, such as chain-base", m.Recipe)
-			}
-			lock, err := record.LockFolder(m.dir())
-			if err != nil {
-				return nil, nil, err
-			}
-			result, err := trainer.Pretrain(ctx, r, trainer.Options{Workers: d.Cores()})
-			lock.Release()
-			if err != nil {
-				return nil, nil, err
-			}
-			return nil, nil, SaveBase(m.dir(), r, result.Params)
-		}})
+func (p *Plan) MissingModels() (n int) {
+	for _, m := range p.Models {
+		n += len(p.missing(m))
 	}
-	return Work{Cores: cores, Progress: progress}.Do(ctx, tasks)
+	return n
+}
+
+// MakeModels makes the base models of the plan that are not there, one kind after the other: a later one may start from an earlier one, or
+// learn from it. An interruption loses those under way.
+func (p *Plan) MakeModels(ctx context.Context, load Loader, cores int, progress func(Progress)) error {
+	for _, m := range p.Models {
+		var tasks []Task
+		for _, seed := range p.missing(m) {
+			tasks = append(tasks, Task{Name: "base model " + m.of(seed), Units: 1, Make: func(ctx context.Context, d *TaskContext) (any, any, error) {
+				return nil, nil, m.make(ctx, load, seed, d.Cores())
+			}})
+		}
+		if err := (Work{Cores: cores, Progress: progress}).Do(ctx, tasks); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// make makes the base model of a seed.
+func (m Models) make(ctx context.Context, load Loader, seed uint64, workers int) error {
+	changes, _ := forSeed(m.Set, seed)
+	r, err := load(m.Recipe, changes)
+	if err != nil {
+		return err
+	}
+	r.Seed = seed
+	if r.Pretrain == nil {
+		return fmt.Errorf("recipe %s has no pretrain section: name one that has, such as chain-base", m.Recipe)
+	}
+	lock, err := record.LockFolder(m.of(seed))
+	if err != nil {
+		return err
+	}
+	result, err := trainer.Pretrain(ctx, r, trainer.Options{Workers: workers})
+	lock.Release()
+	if err != nil {
+		return err
+	}
+	return SaveBase(m.of(seed), r, result.Params)
 }
 
 // SaveBase writes a base model with the vocabulary of its recipe's task, whole or not at all.

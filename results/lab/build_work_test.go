@@ -9,7 +9,6 @@ import (
 	"strconv"
 
 	"driftlab/precision/elementary"
-	"driftlab/results/stats"
 )
 
 // work evaluates arithmetic over figures: + - * /, parentheses, and the functions
@@ -90,8 +89,6 @@ func (f *figures) call(e *ast.CallExpr, sources *[]string) (float64, error) {
 		return elementary.Exp(x[0]), nil
 	case name.Name == "min" && len(x) == 2:
 		return min(x[0], x[1]), nil
-	case name.Name == "fisher" && len(x) == 4: // fell and held of one, fell and held of another
-		return stats.Fisher(int(x[0]), int(x[1]), int(x[2]), int(x[3])), nil
 	}
-	return 0, fmt.Errorf("no such function: pow(x, y), exp(x), min(x, y) and fisher(a, b, c, d) are known")
+	return 0, fmt.Errorf("no such function: pow(x, y), exp(x) and min(x, y) are known")
 }

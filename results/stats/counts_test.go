@@ -2,6 +2,7 @@ package stats
 
 import (
 	"math"
+	"math/big"
 	"math/rand/v2"
 	"testing"
 )
@@ -35,7 +36,8 @@ func TestClopperPearsonTails(t *testing.T) {
 	atLeast := func(k, n int, p float64) float64 {
 		sum := 0.0
 		for j := k; j <= n; j++ {
-			sum += math.Exp(logBinomial(n, j)) * math.Pow(p, float64(j)) * math.Pow(1-p, float64(n-j))
+			ways, _ := new(big.Int).Binomial(int64(n), int64(j)).Float64()
+			sum += ways * math.Pow(p, float64(j)) * math.Pow(1-p, float64(n-j))
 		}
 		return sum
 	}

@@ -5,7 +5,7 @@
 //	is a slope or a difference         T: t-interval of one value for each model or seed
 //	what is its p                      TTest, OneSided
 //	which of two arms is better        SignFlip on the Differences of pairs, and their T; of shares TShares
-//	how many collapsed                 ClopperPearson; Fisher between two arms
+//	how many collapsed                 ClopperPearson
 //	which learns better                AUC; T of paired differences
 //	"no difference", "flat", "same"    TOST, with delta half of what the positive control does
 //	a share of rare tokens             Pool the counts, then RateRatio; Few is too few
