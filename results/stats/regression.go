@@ -109,11 +109,15 @@ func AUC(x, y []float64) float64 {
 	return area / (x[len(x)-1] - x[0])
 }
 
-// Average is the arithmetic mean.
+// Average is the arithmetic mean; 0 where the values cancel but for the rounding of their sum.
 func Average(x []float64) float64 {
-	sum := 0.0
+	sum, size := 0.0, 0.0
 	for _, v := range x {
 		sum += v
+		size += math.Abs(v)
+	}
+	if math.Abs(sum) < float64(len(x))*0x1p-51*size { // Higham, Accuracy and Stability of Numerical Algorithms, 4.4, for values that are differences
+		return 0
 	}
 	return float64(sum / float64(len(x)))
 }

@@ -65,6 +65,16 @@ func TestIntervalOfKnownData(t *testing.T) {
 	}
 }
 
+// TestAverageOfNothing: values that cancel have the mean 0, not what rounding leaves of their sum; a small mean stays, and Inf and NaN do.
+func TestAverageOfNothing(t *testing.T) {
+	if sum := 0.1 + 0.2; Average([]float64{sum, -0.3}) != 0 || Average([]float64{sum, -0.3, 1e-12}) < 3e-13 {
+		t.Errorf("0.1 + 0.2 - 0.3 has the mean %g, with 1e-12 %g", Average([]float64{sum, -0.3}), Average([]float64{sum, -0.3, 1e-12}))
+	}
+	if inf := math.Inf(1); Average([]float64{inf, 1}) != inf || !math.IsNaN(Average([]float64{inf, -inf})) || Average([]float64{1e-300}) != 1e-300 {
+		t.Error("the mean of an infinity, of two, or of a tiny value")
+	}
+}
+
 // TestTests compares rank correlations, with ties by the definition, and fits with values by hand.
 func TestTests(t *testing.T) {
 	near := func(name string, got, want float64) {
