@@ -280,13 +280,14 @@ type RealGap struct {
 // RealGaps are those next to which the gaps of the map are shown.
 var RealGaps = sync.OnceValue(func() []RealGap { return embedded[[]RealGap](published.RealGaps) })
 
-// Problem is a problem that users have, with the stressor of the map that stands for it, and the one on other tasks.
+// Problem is a problem that users have, with the stressor of the map that stands for it, and its name in studies of other tasks and of
+// longer runs.
 type Problem struct{ Name, Title, Study, Stressor, Elsewhere string }
 
 // Problems are the problems of the picture.
 var Problems = []Problem{
 	{"staleness", "Stale rollouts: a lag of 16 batches", "staleness", "16", "lag-16"},
-	{"natural", "A gap of natural size: fp8 rollouts, bf16 learner", "gap", "fp8", ""},
+	{"natural", "A gap of natural size: fp8 rollouts, bf16 learner", "gap", "fp8", "fp8"},
 	{"routing", "A large routing gap: a 4-bit router", "gap", "router-fp4", "router-fp4"},
 }
 
@@ -322,7 +323,7 @@ func (m *Map) Answer(problem string) (answer Answer, ok bool) {
 	answer.Problem = *p
 	s := m.Study(p.Study)
 	var elsewhere []*Arm // on other tasks, whose arms name equal engines of their own
-	if tasks := m.Study("corrections"); tasks != nil && p.Elsewhere != "" {
+	if tasks := m.Study("corrections"); tasks != nil {
 		for i := range tasks.Arms {
 			if a := &tasks.Arms[i]; a.Equal != "" && strings.HasSuffix(a.Stressor, ", "+p.Elsewhere) && a.GainNone.N >= LeastModels {
 				elsewhere = append(elsewhere, a)
@@ -408,6 +409,20 @@ func (m *Map) Answer(problem string) (answer Answer, ok bool) {
 	}
 	for _, a := range answer.Elsewhere {
 		answer.Text += fmt.Sprintf(" %s is left out: on another task it ends lower than no correction.", a.Method)
+	}
+	if long := m.Study("horizon"); long != nil {
+		var ends []string
+		for _, a := range append([]*Arm{answer.None, answer.Arm}, answer.Also...) {
+			if a == nil {
+				continue
+			}
+			if o := long.Arm(p.Elsewhere+", 10000", a.Method); o != nil && o.Level.N >= LeastModels {
+				ends = append(ends, fmt.Sprintf("%s at %s", a.Method, o.Level.Text(false)))
+			}
+		}
+		if ends != nil {
+			answer.Text += fmt.Sprintf(" After ten times as many updates, at half or a quarter of the largest stable rate, whichever is better: %s.", strings.Join(ends, ", "))
+		}
 	}
 	if (enough || harmless) && !answer.Settled {
 		answer.Text += " This is preliminary: the best rate stands at an end of those that were run."

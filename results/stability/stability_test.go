@@ -115,5 +115,14 @@ func TestAnswer(t *testing.T) {
 				t.Errorf("%s, with other tasks: %s", k.name, a.Text)
 			}
 		}
+		long := arm("opsm", 0, -.1, 4, 10)
+		long.Stressor, long.Level = "lag-16, 10000", Mean{.75, .7, .8, 10}
+		few := long
+		few.Method, few.Level.N = "none", 5
+		m.Studies = append(m.Studies, Study{Name: "horizon", Arms: []Arm{few, long}})
+		a, _ = m.Answer("staleness")
+		if said, opsm := strings.Contains(a.Text, "whichever is better: opsm at 0.75 (0.70 to 0.80)."), a.Arm != nil && a.Arm.Method == "opsm"; said != opsm || strings.Contains(a.Text, "none at") {
+			t.Errorf("%s, with longer runs: %s", k.name, a.Text)
+		}
 	}
 }
