@@ -60,6 +60,23 @@ func TestLimitOf(t *testing.T) {
 	}
 }
 
+// TestLimitOfFewRates: shares of all sizes at two rates have a limit, or a range of it; one that is the highest rate itself, where half of
+// the trials succeed, is a number.
+func TestLimitOfFewRates(t *testing.T) {
+	for n := 1.0; n <= 10; n++ {
+		for first := 0.0; first <= n; first++ {
+			for second := 0.0; second <= n; second++ {
+				for _, low := range []float64{1.25e-4, 2.5e-4, 5e-4} {
+					d := limitRange([]float64{low, 2 * low}, []float64{first, second}, []float64{n, n}, first+second, 2*n)
+					if !(d.low <= d.from && d.from <= d.to && d.to <= d.high) {
+						t.Errorf("%g and %g of %g at %g: %+v", first, second, n, low, d)
+					}
+				}
+			}
+		}
+	}
+}
+
 // An arm whose limit lies beyond the rates gives a bound of the ratio, never a number.
 func TestLimitRatioBeyondTheRates(t *testing.T) {
 	base, above := ladder([]float64{6e-4, 6e-4, 6e-4}, 1.25e-4, 5), ladder([]float64{1, 1, 1}, 1.25e-4, 6)

@@ -418,7 +418,7 @@ func limitRange(x, successes, trials []float64, all, of float64) drawn {
 	}
 	found := between(at, at)
 	first := slices.IndexFunc(x, func(rate float64) bool { return rate > at })
-	parted := slices.Equal(successes[:first], trials[:first]) && !slices.ContainsFunc(successes[first:], func(n float64) bool { return n > 0 })
+	parted := first > 0 && slices.Equal(successes[:first], trials[:first]) && !slices.ContainsFunc(successes[first:], func(n float64) bool { return n > 0 })
 	if parted {
 		found.low, found.high = x[first-1], x[first]
 	}
