@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// Path is an implementation of the kernels. All give the same bits.
+// Path is an implementation of the kernels. All give the same bits; of those that a processor has, the higher is the faster.
 type Path int32
 
 const (
@@ -31,15 +31,10 @@ func (p Path) String() string {
 // current is the path in use.
 var current atomic.Int32
 
-func init() { current.Store(int32(bestPath())) }
+func init() { current.Store(int32(slices.Max(Paths()))) }
 
 // Paths returns the paths that this processor has, the fastest last.
 func Paths() []Path { return append([]Path{PathGo}, assembled()...) }
-
-func bestPath() Path {
-	all := Paths()
-	return all[len(all)-1]
-}
 
 // CurrentPath returns the path in use: the fastest this processor has, unless
 // SetPath chose another.

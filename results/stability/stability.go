@@ -16,6 +16,7 @@ import (
 	"driftlab/results/figure"
 	"driftlab/results/published"
 	"driftlab/results/record"
+	"driftlab/results/stats"
 )
 
 // LeastModels is the number of base models below which nothing is recommended.
@@ -410,24 +411,31 @@ func (m *Map) Answer(problem string) (answer Answer, ok bool) {
 	for _, a := range answer.Elsewhere {
 		answer.Text += fmt.Sprintf(" %s is left out: on another task it ends lower than no correction.", a.Method)
 	}
-	if long := m.Study("horizon"); long != nil {
-		var ends []string
-		for _, a := range append([]*Arm{answer.None, answer.Arm}, answer.Also...) {
-			if a == nil {
-				continue
-			}
-			if o := long.Arm(p.Elsewhere+", 10000", a.Method); o != nil && o.Level.N >= LeastModels {
-				ends = append(ends, fmt.Sprintf("%s at %s", a.Method, o.Level.Text(false)))
-			}
-		}
-		if ends != nil {
-			answer.Text += fmt.Sprintf(" After ten times as many updates, at half or a quarter of the largest stable rate, whichever is better: %s.", strings.Join(ends, ", "))
-		}
-	}
+	answer.Text += m.afterLonger(p.Elsewhere)
 	if (enough || harmless) && !answer.Settled {
 		answer.Text += " This is preliminary: the best rate stands at an end of those that were run."
 	}
 	return answer, true
+}
+
+// afterLonger says where no correction, and those that are recommended, end under a stressor after 10,000 updates.
+func (m *Map) afterLonger(stressor string) (text string) {
+	long := m.Study("horizon")
+	for i := 0; long != nil && i < len(long.Arms); i++ {
+		a, name := &long.Arms[i], "no correction"
+		if a.Stressor != stressor+", 10000" || a.Level.N < LeastModels {
+			continue
+		}
+		if a.Method != long.None {
+			name = a.Method
+		}
+		var ends []string
+		for _, r := range a.Rates {
+			ends = append(ends, fmt.Sprintf("%.2f with %s", stats.Average(r.Finals), RateText(r.Rate)))
+		}
+		text += fmt.Sprintf(" After 10,000 updates %s ends at %s.", name, strings.Join(ends, " and at "))
+	}
+	return text
 }
 
 // harmful reports whether the level is significantly below that of no correction.
