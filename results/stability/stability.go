@@ -281,8 +281,7 @@ type RealGap struct {
 // RealGaps are those next to which the gaps of the map are shown.
 var RealGaps = sync.OnceValue(func() []RealGap { return embedded[[]RealGap](published.RealGaps) })
 
-// Problem is a problem that users have, with the stressor of the map that stands for it, and its name in studies of other tasks and of
-// longer runs.
+// Problem is a problem that users have, with the study and the stressor that stand for it, and the stressor's name in other studies.
 type Problem struct{ Name, Title, Study, Stressor, Elsewhere string }
 
 // Problems are the problems of the picture.
@@ -420,7 +419,7 @@ func (m *Map) Answer(problem string) (answer Answer, ok bool) {
 
 // afterLonger says where no correction, and those that are recommended, end under a stressor after 10,000 updates.
 func (m *Map) afterLonger(stressor string) (text string) {
-	long := m.Study("horizon")
+	long, list := m.Study("horizon"), []string(nil)
 	for i := 0; long != nil && i < len(long.Arms); i++ {
 		a, name := &long.Arms[i], "no correction"
 		if a.Stressor != stressor+", 10000" || a.Level.N < LeastModels {
@@ -431,9 +430,12 @@ func (m *Map) afterLonger(stressor string) (text string) {
 		}
 		var ends []string
 		for _, r := range a.Rates {
-			ends = append(ends, fmt.Sprintf("%.2f with %s", stats.Average(r.Finals), RateText(r.Rate)))
+			ends = append(ends, fmt.Sprintf("%.2f with %s", stats.Average(r.Finals), figure.ShortExponent(strconv.FormatFloat(r.Rate, 'e', -1, 64))))
 		}
-		text += fmt.Sprintf(" After 10,000 updates %s ends at %s.", name, strings.Join(ends, " and at "))
+		list = append(list, name+" ends at "+strings.Join(ends, " and at "))
+	}
+	if list != nil {
+		text = " After 10,000 updates " + strings.Join(list, ", ") + "."
 	}
 	return text
 }
