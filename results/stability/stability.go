@@ -63,9 +63,8 @@ type Arm struct {
 	Limit     Range `json:"limit"`
 	OverNone  Range `json:"over_none"`
 	OverEqual Range `json:"over_equal"`
-	// Level is the last pass rate at the best rate below the limit, LevelRate that rate; Edge: it is the lowest or the highest that was
-	// run, so that a better one may lie beyond. GainNone and GainEqual are the paired
-	// differences to no correction and to equal engines, each at its own best rate.
+	// Level is the last pass rate at the best rate below the limit, LevelRate that rate; Edge: it is the lowest or the highest that was run,
+	// so that a better one may lie beyond. GainNone and GainEqual are paired differences to no correction and equal engines.
 	LevelRate string `json:"level_rate"`
 	Edge      bool   `json:"edge"`
 	Level     Mean   `json:"level"`
