@@ -280,10 +280,10 @@ func mapPicture(m *stability.Map) *figure.Figure {
 }
 
 // gapFigure draws limit and level without a correction against the size of the gap at the start, next to what was published of real models; nil
-// where fewer than three stressors have a gap there.
+// where fewer than three stressors have a gap there, or none a limit.
 func gapFigure(s *stability.Study) *figure.Figure {
 	gaps := slices.DeleteFunc(slices.Clone(s.Arms), func(a stability.Arm) bool { return a.Method != s.None || !(a.FirstK3 > 0) })
-	if len(gaps) < 3 {
+	if len(gaps) < 3 || !slices.ContainsFunc(gaps, func(a stability.Arm) bool { return a.Limit.From == a.Limit.To }) {
 		return nil
 	}
 	slices.SortStableFunc(gaps, func(a, b stability.Arm) int { return cmp.Compare(a.FirstK3, b.FirstK3) })
