@@ -280,14 +280,14 @@ type RealGap struct {
 // RealGaps are those next to which the gaps of the map are shown.
 var RealGaps = sync.OnceValue(func() []RealGap { return embedded[[]RealGap](published.RealGaps) })
 
-// Problem is a problem that users have, with the study and the stressor that stand for it, and the stressor's name in other studies.
-type Problem struct{ Name, Title, Study, Stressor, Elsewhere string }
+// Problem is a problem that users have, with the study and the stressor that stand for it, its name in other studies, and that of longer runs.
+type Problem struct{ Name, Title, Study, Stressor, Elsewhere, Longer string }
 
 // Problems are the problems of the picture.
 var Problems = []Problem{
-	{"staleness", "Stale rollouts: a lag of 16 batches", "staleness", "16", "lag-16"},
-	{"natural", "A gap of natural size: fp8 rollouts, bf16 learner", "gap", "fp8", "fp8"},
-	{"routing", "A large routing gap: a 4-bit router", "gap", "router-fp4", "router-fp4"},
+	{"staleness", "Stale rollouts: a lag of 16 batches", "staleness", "16", "lag-16", "horizon"},
+	{"natural", "A gap of natural size: fp8 rollouts, bf16 learner", "gap", "fp8", "fp8", "horizon"},
+	{"routing", "A large routing gap: a 4-bit router", "gap", "router-fp4", "router-fp4", "horizon-routing"},
 }
 
 // Answer is which correction to use for a problem, and why.
@@ -409,19 +409,19 @@ func (m *Map) Answer(problem string) (answer Answer, ok bool) {
 	for _, a := range answer.Elsewhere {
 		answer.Text += fmt.Sprintf(" %s is left out: on another task it ends lower than no correction.", a.Method)
 	}
-	answer.Text += m.afterLonger(p.Elsewhere)
+	answer.Text += m.afterLonger(p)
 	if (enough || harmless) && !answer.Settled {
 		answer.Text += " This is preliminary: the best rate stands at an end of those that were run."
 	}
 	return answer, true
 }
 
-// afterLonger says where no correction, and those that are recommended, end under a stressor after 10,000 updates.
-func (m *Map) afterLonger(stressor string) (text string) {
-	long, list := m.Study("horizon"), []string(nil)
+// afterLonger says where no correction, and those that longer runs have, end after 10,000 updates.
+func (m *Map) afterLonger(p *Problem) (text string) {
+	long, list := m.Study(p.Longer), []string(nil)
 	for i := 0; long != nil && i < len(long.Arms); i++ {
 		a, name := &long.Arms[i], "no correction"
-		if a.Stressor != stressor+", 10000" || a.Level.N < LeastModels {
+		if a.Stressor != p.Elsewhere+", 10000" || a.Level.N < LeastModels {
 			continue
 		}
 		if a.Method != long.None {
