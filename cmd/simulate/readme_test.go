@@ -190,14 +190,16 @@ func readmeAnswers(t *testing.T) []string {
 	lines = append(lines, fmt.Sprintf("- **Larger models** ([up to 3.28 million parameters](results/published/stability/size/README.md), five base models): the largest stable rate of equal engines falls from %s to %s. A lag of 16 leaves %s of it at 0.10, %s at 3.28 million; no trend with size is seen. "+
 		"That `opsm-1e-4` allows more is not significant there.",
 		stability.RateText(float64(size.Arm("0.103M, 0", "none").Limit.From)), stability.RateText(float64(equal.Limit.From)), factor(size.Arm("0.103M, 16", "none").OverEqual), factor(lag.OverEqual)))
-	horizon := m.Study("horizon")
-	end := func(stressor, method string, rate float64) string { // after ten times as many updates
-		return fmt.Sprintf("%.2f", stats.Average(horizon.Arm(stressor+", 10000", method).At(rate).Finals))
+	end := func(study, stressor, method string, rate float64) string { // after ten times as many updates
+		return fmt.Sprintf("%.2f", stats.Average(m.Study(study).Arm(stressor+", 10000", method).At(rate).Finals))
 	}
-	return append(lines, fmt.Sprintf("- **Longer runs** ([10,000 updates](results/published/stability/horizon/README.md), ten base models): take a quarter of the largest stable rate, and repair a large gap. Equal engines end at %s, a lag of 16 at %s, fp8 rollouts at %s; at half of the rate fp8 ends at %s. `opsm-1e-4` ends at %s. "+
-		"With a 4-bit router training ends at %s without a correction, at %s with `r3`, at %s with `sequence-tis-5`; at half of the rate at %s, %s and %s.",
-		end("equal", "none", 2.5e-4), end("lag-16", "none", 1.25e-4), end("fp8", "none", 2.5e-4), end("fp8", "none", 5e-4), end("lag-16", "opsm-1e-4", 1e-3),
-		end("router-fp4", "none", 6.25e-5), end("router-fp4", "r3", 1.25e-4), end("router-fp4", "sequence-tis-5", 1.25e-4), end("router-fp4", "none", 1.25e-4), end("router-fp4", "r3", 2.5e-4), end("router-fp4", "sequence-tis-5", 2.5e-4)))
+	router := func(method string) string {
+		return end("horizon-routing", "router-fp4", method, 1.25e-4) + " and " + end("horizon-routing", "router-fp4", method, 2.5e-4)
+	}
+	return append(lines, fmt.Sprintf("- **Longer runs** ([10,000 updates](results/published/stability/horizon/README.md), ten base models): take a quarter of the largest stable rate. There equal engines end at %s, a lag of 16 at %s, with `opsm-1e-4` at %s, fp8 rollouts at %s; with half of the rate fp8 ends at %s. "+
+		"[With a 4-bit router](results/published/stability/horizon-routing/README.md) `r3` ends at %s with 1.25e-4 and 2.5e-4, `sequence-tis-5` at %s; `r3` that replays the gates as well ends at %s, no correction at %s, a bf16 router at %s.",
+		end("horizon", "equal", "none", 2.5e-4), end("horizon", "lag-16", "none", 1.25e-4), end("horizon", "lag-16", "opsm-1e-4", 1e-3), end("horizon", "fp8", "none", 2.5e-4), end("horizon", "fp8", "none", 5e-4),
+		router("r3"), router("sequence-tis-5"), router("r3-gates"), end("horizon", "router-fp4", "none", 1.25e-4), end("horizon-routing", "router-bf16", "none", 2.5e-4)))
 }
 
 // factor is a ratio to two digits, or the end beyond which it lies.
