@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/model"
 	"driftlab/precision/must"
 	"driftlab/trainer/recipe"
 )
@@ -267,5 +268,36 @@ func TestMissingModels(t *testing.T) {
 		if got := p.MissingModels(); got != c.want {
 			t.Errorf("%s: %d missing, want %d", c.name, got, c.want)
 		}
+	}
+}
+
+// TestModelsFromModels: a base model that starts from another one of its seed is made after it, also where no cell starts from that one.
+func TestModelsFromModels(t *testing.T) {
+	dir := t.TempDir()
+	text := strings.ReplaceAll(`base: headline
+seeds: [1, 2]
+set: {checkpoint: "DIR/second/{seed}"}
+models:
+  - {recipe: tagged-base, dir: DIR/first, set: {checkpoint: chain-base, task: {name: chain, difficulty: [3, 4]}, pretrain: {steps: 1, rejection: {prompts: 8, samples: 2}}}}
+  - {recipe: tagged-base, dir: DIR/second, set: {checkpoint: "DIR/first/{seed}", task: {name: chain, difficulty: [3, 4]}, pretrain: {steps: 1, rejection: {prompts: 8, samples: 2}}}}
+`, "DIR", dir)
+	p := must.Get(Parse("plan.yaml", []byte(text)))(t)
+	if got := p.MissingModels(); got != 4 {
+		t.Errorf("%d models are missing, want 4", got)
+	}
+	resolved := func(base string, changes []recipe.Change) (recipe.Recipe, error) {
+		r, err := load(base, changes)
+		if err != nil {
+			return r, err
+		}
+		ck, err := model.Open(r.Checkpoint)
+		if err != nil {
+			return r, err
+		}
+		return r.ResolvedFor(ck.Params.Config)
+	}
+	must.Do(t, p.MakeModels(t.Context(), resolved, 2, func(Progress) {}))
+	if got := p.MissingModels(); got != 0 {
+		t.Errorf("%d models are missing after they were made", got)
 	}
 }
