@@ -171,10 +171,17 @@ func readmeAnswers(t *testing.T) []string {
 			t.Errorf("on %s it is not %s alone that ends significantly higher", of[0], of[1])
 		}
 	}
+	gates := m.Study("recorded-gates")
+	for _, task := range []string{"chain", "addition", "search"} {
+		if !(gates.Arm(task+", router-fp4", "r3-gates").GainNone.Low > 0) {
+			t.Errorf("with recorded gates %s does not end significantly higher", task)
+		}
+	}
 	search := tasks.Arm("search, lag-16", "opsm-1e-4")
 	lines = append(lines, fmt.Sprintf("- **Other tasks** ([addition and search](results/published/stability/corrections/README.md)): at a lag of 16 `opsm-1e-4` allows %s times the rate. A stable rate can end lower: on search at %.2f with 4e-3, at %.2f with %s. "+
-		"With a 4-bit router `r3` allows %s times the rate, `sequence-tis-5` %s. On addition only `sequence-tis-5` ends significantly higher than no correction, on search only `r3`.",
-		allows("lag-16", "opsm-1e-4"), stats.Average(search.At(4e-3).Finals), search.Level.Estimate, search.LevelRate, allows("router-fp4", "r3"), allows("router-fp4", "sequence-tis-5")))
+		"With a 4-bit router `r3` allows %s times the rate, `sequence-tis-5` %s. On addition only `sequence-tis-5` ends significantly higher than no correction, on search only `r3`. [`r3` that replays the gates as well](results/published/stability/recorded-gates/README.md) allows %s and %s times the rate and ends significantly higher on all three tasks.",
+		allows("lag-16", "opsm-1e-4"), stats.Average(search.At(4e-3).Finals), search.Level.Estimate, search.LevelRate, allows("router-fp4", "r3"), allows("router-fp4", "sequence-tis-5"),
+		factor(gates.Arm("addition, router-fp4", "r3-gates").OverNone), factor(gates.Arm("search, router-fp4", "r3-gates").OverNone)))
 	size := m.Study("size")
 	equal, lag := size.Arm("3.28M, 0", "none"), size.Arm("3.28M, 16", "none")
 	for _, p := range size.Predictions {
