@@ -37,7 +37,7 @@ var update = flag.Bool("update", false, "write the published pages of claims ane
 // manyRuns are claims of many training runs, which together take longer than all others: their arms differ from those
 // of others in recipes alone. Scaling has a test of its own package.
 var manyRuns = []string{
-	"areal-table", "budget", "entropy-law", "fp8-needs-correction", "gap-scaling", "hard-prompts", "is-removal", "kernel-vs-n", "lag-law", "logit-fusion", "mis-vs-tis",
+	"areal-table", "budget", "entropy-law", "fp8-needs-correction", "gap-scaling", "hard-prompts", "is-removal", "kernel-vs-n", "lag-law", "lag-law-tasks", "logit-fusion", "mis-vs-tis",
 	"null-agree", "opd-gate", "passk-reward", "penalty-trio", "prm-flattening", "r2-vs-r3", "routing-penalty", "sanity-set", "separate-norm", "sga-frontier", "stale-256", "unified-flow",
 	"bound-or-mask", "fusion-decay", "gap-timing", "kl-over-epochs", "kv-mask", "label-noise", "lag-tolerance", "opd-coefficient", "passk-then-one", "router-of-a-reference",
 	"stale-drafter", "stale-losses", "stale-masks", "topr-lag", "tree-policy", "turn-credit", "weight-and-clip",
