@@ -65,7 +65,7 @@ var siteTexts embed.FS
 // siteTemplates are parsed where the site is written, and not at every start.
 var siteTemplates = sync.OnceValue(func() *template.Template {
 	plan := func(s stability.Study) *study.Plan { return shippedPlan(stabilityPlans + "/" + s.Name) }
-	return template.Must(template.New("").Funcs(template.FuncMap{"notWritten": func() string { return foreign.NotWritten }, "rates": stability.Rates, "plan": plan, "command": armCommand, "cell": cellOf, "rate": study.RateName,
+	return template.Must(template.New("").Funcs(template.FuncMap{"notWritten": func() string { return foreign.NotWritten }, "rates": stability.Rates, "plan": plan, "command": armCommand, "cell": cellOf, "rate": stability.RateName,
 		"picture": shownPicture, "prose": func(text string) template.HTML { return results.HTMLOf(results.Prose(text)) }, "table": func(t *figure.Figure) template.HTML { return results.HTMLOf(t) }}).ParseFS(siteTexts, "site/*.html"))
 })
 

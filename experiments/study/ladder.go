@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strconv"
 
-	"driftlab/results/figure"
 	"driftlab/results/record"
+	"driftlab/results/stability"
 	"driftlab/results/stats"
 	"driftlab/trainer/recipe"
 )
@@ -74,14 +74,9 @@ func (l *Ladder) isStep(rate float64) bool {
 
 func (l *Ladder) names() (list []string) {
 	for _, rate := range l.rates() {
-		list = append(list, RateName(rate))
+		list = append(list, stability.RateName(rate))
 	}
 	return list
-}
-
-// RateName is a learning rate as people write it: 2.5e-4.
-func RateName(rate float64) string {
-	return figure.ShortExponent(strconv.FormatFloat(rate, 'e', -1, 64))
 }
 
 // factor is the factor of the learning rates.

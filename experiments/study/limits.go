@@ -210,7 +210,7 @@ func (d *Folder) Limits() *stability.Study {
 		a, _ := d.sides(all, all)
 		l := a.levelAt()
 		rows := a.rungs[l]
-		out := stability.Arm{Stressor: a.stressor, Method: a.method, Edge: a.rates[l] == all.rates[0] || a.rates[l] == all.rates[len(all.rates)-1], Limit: rangeOf(stats.LimitOf(a.trials())), LevelRate: RateName(a.rates[l]), Level: meanOf(stats.T(finals(rows)).Within(0, 1)),
+		out := stability.Arm{Stressor: a.stressor, Method: a.method, Edge: a.rates[l] == all.rates[0] || a.rates[l] == all.rates[len(all.rates)-1], Limit: rangeOf(stats.LimitOf(a.trials())), LevelRate: stability.RateName(a.rates[l]), Level: meanOf(stats.T(finals(rows)).Within(0, 1)),
 			FirstK3: record.Number(average(rows, firstK3)), K3: mean(rows, "gap/k3"), Flips: mean(rows, "routes/flip_token"), Speed: record.Number(d.speed(all, equal))}
 		out.OverNone, out.GainNone = d.against(all, none)
 		if equal != arms[0] {
@@ -397,7 +397,7 @@ func (d *Folder) judged(check Declared, arms []*ladderArm) (list []stability.Che
 				line.Smallest = record.Number(c.Power.Smallest)
 			}
 			if check.Statistic == statisticFinal {
-				line.Arm += fmt.Sprintf(" at %s", RateName(a.rates[x]))
+				line.Arm += fmt.Sprintf(" at %s", stability.RateName(a.rates[x]))
 			}
 		}
 		line.Needs = c.Needs

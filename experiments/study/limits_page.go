@@ -131,7 +131,7 @@ func stableFinding(s *stability.Study) string {
 func stableUpTo(a *stability.Arm) string {
 	for i := len(a.Rates) - 1; i >= 0; i-- {
 		if r := a.Rates[i]; 2*r.Stable >= r.Runs {
-			text := "up to " + RateName(r.Rate)
+			text := "up to " + stability.RateName(r.Rate)
 			if i == len(a.Rates)-1 {
 				text += " or more"
 			}
@@ -160,7 +160,7 @@ func rateTable(s *stability.Study) *figure.Figure {
 	t := headOf(s, "rates")
 	t.Note += " " + record.CollapseRule()
 	for _, rate := range rates {
-		t.Columns = append(t.Columns, figure.Column{Name: RateName(rate)})
+		t.Columns = append(t.Columns, figure.Column{Name: stability.RateName(rate)})
 	}
 	for _, a := range s.Arms {
 		row := []figure.Cell{figure.Word(a.Stressor), figure.Word(a.Method)}
@@ -216,7 +216,7 @@ func stableFigure(s *stability.Study) *figure.Figure {
 	none := slices.DeleteFunc(slices.Clone(s.Arms), func(a stability.Arm) bool { return a.Method != s.None })
 	rates := stability.Rates(none)
 	for _, rate := range rates {
-		h.Labels = append(h.Labels, RateName(rate))
+		h.Labels = append(h.Labels, stability.RateName(rate))
 	}
 	for _, a := range none {
 		row := figure.Series{Name: a.Stressor}

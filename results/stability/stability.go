@@ -63,8 +63,8 @@ type Arm struct {
 	Limit     Range `json:"limit"`
 	OverNone  Range `json:"over_none"`
 	OverEqual Range `json:"over_equal"`
-	// Level is the last pass rate at the best rate below the limit, LevelRate that rate; Edge: it is the lowest or the highest that was run,
-	// so that a better one may lie beyond. GainNone and GainEqual are paired differences to no correction and equal engines.
+	// Level is the last pass rate at the best rate below the limit, LevelRate that rate; Edge: no lower one was run, or no higher one.
+	// GainNone and GainEqual are the paired differences to no correction and to equal engines, each at its own best rate.
 	LevelRate string `json:"level_rate"`
 	Edge      bool   `json:"edge"`
 	Level     Mean   `json:"level"`
@@ -143,6 +143,11 @@ type Check struct {
 // RateText writes a learning rate: 4.9e-4.
 func RateText(v float64) string {
 	return orEnd(v, figure.ShortExponent(strconv.FormatFloat(v, 'e', 1, 64)))
+}
+
+// RateName is a learning rate of a ladder as people write it: 2.5e-4.
+func RateName(rate float64) string {
+	return figure.ShortExponent(strconv.FormatFloat(rate, 'e', -1, 64))
 }
 
 // FactorText writes a ratio: 2.1.
@@ -429,7 +434,7 @@ func (m *Map) afterLonger(p *Problem) (text string) {
 		}
 		var ends []string
 		for _, r := range a.Rates {
-			ends = append(ends, fmt.Sprintf("%.2f with %s", stats.Average(r.Finals), figure.ShortExponent(strconv.FormatFloat(r.Rate, 'e', -1, 64))))
+			ends = append(ends, fmt.Sprintf("%.2f with %s", stats.Average(r.Finals), RateName(r.Rate)))
 		}
 		list = append(list, name+" ends at "+strings.Join(ends, " and at "))
 	}

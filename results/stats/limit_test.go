@@ -60,8 +60,8 @@ func TestLimitOf(t *testing.T) {
 	}
 }
 
-// TestLimitOfFewRates: shares of all sizes at two rates have a limit, or a range of it; one that is the highest rate itself, where half of
-// the trials succeed, is a number.
+// TestLimitOfFewRates: shares of all sizes at two rates have a limit, or a range of it, also where half of the trials succeed at the
+// highest rate, which is the limit then.
 func TestLimitOfFewRates(t *testing.T) {
 	for n := 1.0; n <= 10; n++ {
 		for first := 0.0; first <= n; first++ {
