@@ -20,6 +20,8 @@ import (
 type behaviour struct {
 	*learner.Scorer
 	scored batch.Scored // in memory of its own: Behaviour may be Old
+	// sampled: the rollout engine's log-probs are the learner's at equal weights, bit for bit, so that nothing is scored.
+	sampled bool
 
 	versions []int
 	rows     []int
@@ -31,10 +33,10 @@ func newBehaviour(s *Session) (stage, error) {
 	if s.recipe.Anchored() != recipe.AnchorBehaviour && s.recipe.Anchored() != recipe.AnchorMixture && s.recipe.Lag() == 0 && s.published == nil {
 		return nil, nil
 	}
-	return &behaviour{Scorer: s.scorerOf(s.initial)}, nil
+	return &behaviour{Scorer: s.scorerOf(s.initial), sampled: s.recipe.SameEngine() && s.recipe.Routing.Replay == recipe.ReplayNone}, nil
 }
 
-// run fills Behaviour. Where the current weights sampled, it is Old.
+// run fills Behaviour. Where the current weights sampled, it is Old, and in equal engines what the rollout engine recorded.
 func (p *behaviour) run(s *Session) error {
 	b := &s.batch
 	p.present(b)
@@ -42,8 +44,12 @@ func (p *behaviour) run(s *Session) error {
 		return p.mix(s)
 	}
 	version := p.versions[0]
-	if version == s.learner.Updates() {
+	switch {
+	case version == s.learner.Updates():
 		b.Behaviour = b.Old
+		return nil
+	case p.sampled && b.DistRoll != nil:
+		b.Behaviour = batch.Scored{Logp: b.LogpRoll, Dist: b.DistRoll}
 		return nil
 	}
 	if err := p.at(s, version, &p.scored, &b.Sampled); err != nil {

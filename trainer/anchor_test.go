@@ -12,12 +12,19 @@ import (
 )
 
 // With equal engines pi_v is mu, bit for bit, whatever the staleness of the rollouts:
-// the whole gap comes from staleness.
+// the whole gap comes from staleness. What is then not scored is what scoring finds.
 func TestEqualEnginesHaveNoEngineGap(t *testing.T) {
-	s := sessionOf(t, Options{}, "schedule={name: lag, k: 2}", "learner.optimizer.lr=1e-2", "rollout.top_p=1")
+	sets := []string{"schedule={name: lag, k: 2}", "learner.optimizer.lr=1e-2", "rollout.top_p=1"}
+	s, scored := sessionOf(t, Options{}, sets...), sessionOf(t, Options{}, sets...)
+	if p := stageOf[*behaviour](scored); !p.sampled {
+		t.Fatal("equal engines are scored twice")
+	} else {
+		p.sampled = false
+	}
 	aged := false
 	steps(t, s, 5, func(step int) {
-		if !slices.Equal(s.batch.Behaviour.Logp, s.batch.LogpRoll) {
+		must(t, scored.Step(step))
+		if b := &scored.batch.Behaviour; !slices.Equal(b.Logp, s.batch.LogpRoll) || !slices.Equal(b.Logp, s.batch.Behaviour.Logp) || !slices.Equal(b.Dist, s.batch.Behaviour.Dist) {
 			t.Errorf("step %d: pi_v is not mu", step)
 		}
 		if s.figure(t, "gap/engine_k3") != 0 || s.figure(t, "gap/engine_exact_tv") != 0 {

@@ -37,7 +37,7 @@ func (r Recipe) Inert() []string {
 	drift := learns && r.Learner.Updates() > 1 // the weights move within a step
 	anchor := r.Anchored()
 	lag := learns && r.lags()
-	gap := lag || !r.sameEngine()
+	gap := lag || !r.SameEngine()
 	// Whether pi and the anchor, and the anchor and mu, can differ.
 	updates := drift || r.perturbs() > 0
 	moves := updates || learns && anchor == AnchorEWMA || lag && anchor != AnchorOld || anchor == AnchorRollout && gap
@@ -72,7 +72,7 @@ func (r Recipe) Inert() []string {
 			"guards[%d] length_surge: reject has no mask to switch on: name one under correction.masks, or leave it out", i)
 	}
 	_, ok = r.Loss.Params.(*loss.MIPU)
-	n.when(ok && r.sameEngine(),
+	n.when(ok && r.SameEngine(),
 		"loss mipu: both engines compute the same bits, so T_post is 0 and no step is taken back: change rollout.numerics, or set loss to decoupled_ppo")
 	if differs {
 		return n
@@ -156,9 +156,9 @@ func (r Recipe) lags() bool {
 	return t.Interval > 0 || t.Bound != 0
 }
 
-// sameEngine reports whether the rollout engine's log-probs are the learner's, bit
+// SameEngine reports whether the rollout engine's log-probs are the learner's, bit
 // for bit, at equal weights.
-func (r Recipe) sameEngine() bool {
+func (r Recipe) SameEngine() bool {
 	o, n, l := r.Rollout, r.Rollout.Numerics, r.Learner.Numerics
 	if r.LoRA == nil {
 		n.Adapters, l.Adapters = engine.Adapters{}, engine.Adapters{}

@@ -22,8 +22,8 @@ func TestInertLoRA(t *testing.T) {
 func TestLoRAIsADifference(t *testing.T) {
 	for _, sets := range [][]string{nil, {"lora={}"}} {
 		r := loaded(t, "default", append(sets, "rollout.numerics={base: fp32, adapters: unmerged}")...)
-		if r.sameEngine() == (len(sets) > 0) {
-			t.Errorf("%v: the same engine: %t", sets, r.sameEngine())
+		if r.SameEngine() == (len(sets) > 0) {
+			t.Errorf("%v: the same engine: %t", sets, r.SameEngine())
 		}
 	}
 }
