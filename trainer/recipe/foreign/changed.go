@@ -81,7 +81,10 @@ func write(name, base string, r recipe.Recipe) (text string, notes, lost []strin
 			continue
 		}
 		lost = append(lost, section)
-		w.notes = append(w.notes, name+"'s setting for "+section+" is "+NotWritten)
+		if whole {
+			path = section
+		}
+		w.notes = append(w.notes, name+"'s setting for "+path+" is "+NotWritten)
 	}
 	return text, w.notes, lost
 }

@@ -14,6 +14,7 @@ func TestWriteChanged(t *testing.T) {
 		{"verl", "correction={weights: {name: sequence_tis, cap: 5}}", "rollout_is: sequence, rollout_is_threshold: 5.0", ""},
 		{"trl", "correction={weights: {name: sequence_tis, cap: 5}}", `mode="sequence_truncate"`, ""},
 		{"verl", "routing={replay: r3}", "mode: R3", ""},
+		{"verl", "routing={replay: r3, gates: recorded}", "", "verl's setting for routing.gates is not written here"},
 		{"verl", "correction={masks: [{name: opsm, delta: 0.5}]}", "", "verl has no mask opsm"},
 		{"trl", "correction={masks: [{name: opsm, delta: 0.5}]}", "off_policy_mask_threshold=0.5", ""},
 		{"verl", "loss={name: gspo, eps_low: 3e-4, eps_high: 4e-4}", "actor: {policy_loss: {loss_mode: gspo}, clip_ratio_low: 0.0003, clip_ratio_high: 0.0004}", ""},

@@ -24,5 +24,5 @@ func ExampleRead() {
 	// Output:
 	// slime token_tis r3
 	// GRPOConfig(vllm_importance_sampling_correction=True, vllm_importance_sampling_mode="token_truncate", vllm_importance_sampling_clip_max=2.0, loss_type="dapo", epsilon=0.2, epsilon_high=0.2)
-	// [trl's setting for routing is not written here]
+	// [trl's setting for routing.replay is not written here]
 }
