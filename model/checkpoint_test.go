@@ -50,7 +50,7 @@ func TestCheckpointRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		fromFS, err := LoadFS(os.DirFS(filepath.Dir(dir)), "checkpoint")
+		fromFS, err := load(os.DirFS(filepath.Dir(dir)), "checkpoint", "checkpoint", readWeights)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -281,7 +281,7 @@ func TestLoadRefuses(t *testing.T) {
 		// As the files of others are, which have no sums.
 		fsys["ck/config.json"].Data = sums.ReplaceAll(fsys["ck/config.json"].Data, nil)
 		tt.damage(t, fsys)
-		_, err := LoadFS(fsys, "ck")
+		_, err := load(fsys, "ck", "ck", readWeights)
 		if err == nil {
 			t.Errorf("%s: loaded", tt.name)
 		} else if text := err.Error(); !strings.HasPrefix(text, "checkpoint ck: ") || !strings.Contains(text, tt.want) || strings.Contains(text, "\n") {
@@ -304,7 +304,7 @@ func TestLoadRefusesFlippedBits(t *testing.T) {
 			changed := bytes.Clone(data)
 			changed[at] ^= 1
 			fsys["ck/"+name] = &fstest.MapFile{Data: changed}
-			if _, err := LoadFS(fsys, "ck"); err == nil || !strings.Contains(err.Error(), name) {
+			if _, err := load(fsys, "ck", "ck", readWeights); err == nil || !strings.Contains(err.Error(), name) {
 				t.Errorf("%s, byte %d: %v", name, at, err)
 			}
 		}
@@ -370,7 +370,7 @@ func TestLoadNotAFolder(t *testing.T) {
 // other fields beside, the rotary base in its newer place.
 func TestLoadForeign(t *testing.T) {
 	fsys := small(t)
-	want := must.Get(LoadFS(fsys, "ck"))(t)
+	want := must.Get(load(fsys, "ck", "ck", readWeights))(t)
 	rewrite(t, fsys, func(tensors []safetensors.Tensor) []safetensors.Tensor {
 		for i, x := range tensors {
 			half := make([]byte, len(x.Data)/2)
@@ -390,7 +390,7 @@ func TestLoadForeign(t *testing.T) {
 		"rope_parameters": {"rope_theta": 100.0, "rope_type": "default"}, "router_aux_loss_coef": 0.001,
 		"sliding_window": null, "tie_word_embeddings": false, "torch_dtype": "bfloat16", "use_cache": true, "vocab_size": 5}`)}
 	delete(fsys, "ck/vocab.json")
-	got := must.Get(LoadFS(fsys, "ck"))(t)
+	got := must.Get(load(fsys, "ck", "ck", readWeights))(t)
 	if got.Params.Config != want.Params.Config || *got.BOS != 1 || *got.EOS != 2 {
 		t.Errorf("configuration %+v, want %+v", got.Params.Config, want.Params.Config)
 	}
@@ -411,9 +411,9 @@ func FuzzLoad(f *testing.F) {
 	f.Add(bytes.Replace(config, []byte(`"num_hidden_layers": 1`), []byte(`"num_hidden_layers": 1000`), 1), []byte("{}"))
 	f.Add(bytes.Replace(config, []byte(`"num_local_experts": 2`), []byte(`"num_local_experts": -1`), 1), []byte(`{"a":-1}`))
 	f.Fuzz(func(t *testing.T, config, vocab []byte) {
-		ck, err := LoadFS(fstest.MapFS{
+		ck, err := load(fstest.MapFS{
 			"config.json": {Data: config}, "vocab.json": {Data: vocab}, "model.safetensors": {Data: weights},
-		}, ".")
+		}, ".", ".", readWeights)
 		if err != nil {
 			if strings.ContainsAny(err.Error(), "\n\r") {
 				t.Fatalf("error of more than one line: %q", err)

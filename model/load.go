@@ -59,12 +59,6 @@ func Load(dir string) (*Checkpoint, error) {
 	return load(os.DirFS(dir), ".", dir, readWeights)
 }
 
-// LoadFS is Load from a file system, such as the one embedded in a program. dir
-// is a slash-separated path in it.
-func LoadFS(fsys fs.FS, dir string) (*Checkpoint, error) {
-	return load(fsys, dir, dir, readWeights)
-}
-
 // readWeights reads the weights file of a folder.
 func readWeights(fsys fs.FS, dir string) ([]byte, error) {
 	return readFile(fsys, path.Join(dir, weightsFile), MachineMemory()/2)

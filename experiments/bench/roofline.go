@@ -15,10 +15,6 @@ type roofline struct {
 	scratch kernel.Scratch
 }
 
-func newRoofline(threads int, clock Clock) *roofline {
-	return &roofline{team: kernel.NewTeam(threads), large: newProducts(threads, 1024, 64, 256, clock), small: newProducts(1, 64, 64, 64, clock), clock: clock}
-}
-
 // measure tries once more.
 func (r *roofline) measure() {
 	for range 8 {

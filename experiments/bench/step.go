@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"driftlab/engine/kernel"
 	"driftlab/engine/learner"
 	"driftlab/engine/rollout"
 	"driftlab/model"
@@ -49,7 +50,7 @@ func (c Step) Measure(threads int, clocks Clocks, peak Memory, done func()) Resu
 	requests := c.requests()
 	// No token stops a response: every one has the length asked for.
 	s := rollout.Sampling{Temperature: 1, TopP: 1, MaxTokens: c.Gen, Stop: -1}
-	most := newRoofline(threads, clocks.Wall)
+	most := roofline{team: kernel.NewTeam(threads), large: newProducts(threads, 1024, 64, 256, clocks.Wall), small: newProducts(1, 64, 64, 64, clocks.Wall), clock: clocks.Wall}
 	defer most.team.Close()
 	var b batch.Batch
 	var gen, score, train []moment

@@ -202,7 +202,7 @@ func (d *Folder) Limits() *stability.Study {
 	}
 	s.Factor = strings.Join(factors, ", ")
 	for _, all := range arms {
-		equal := equalOf(arms, all)
+		equal := arms[slices.IndexFunc(arms, func(o *ladderArm) bool { return o.within == all.within })] // the first one
 		none := new(ladderArm)
 		if i := slices.IndexFunc(arms, func(a *ladderArm) bool { return a.stressor == all.stressor && a.method == s.None }); i >= 0 {
 			none = arms[i]
@@ -241,11 +241,6 @@ func (d *Folder) Limits() *stability.Study {
 		s.Checks = append(s.Checks, d.judged(check, arms)...)
 	}
 	return s
-}
-
-// equalOf is the arm of equal engines that another one is compared with: the first with its value of the factor Index.Within.
-func equalOf(arms []*ladderArm, a *ladderArm) *ladderArm {
-	return arms[slices.IndexFunc(arms, func(o *ladderArm) bool { return o.within == a.within })]
 }
 
 // onFresh is what models that judged nothing say of an arm; nil where none ran it.

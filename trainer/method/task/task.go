@@ -140,16 +140,11 @@ func reproduce(id int64, name string, r Range, draw func(rng *rand.Rand, difficu
 	p := Prompt{ID: id, Difficulty: r.draw(rng)}
 	for range maxDraws {
 		p.Tokens, p.Answer = draw(rng, p.Difficulty)
-		if streamOf(p.Tokens) == id&1 {
+		if int64(mix(hashTokens(p.Tokens))&1) == id&1 { // a text is in one of the two streams for good
 			return p
 		}
 	}
 	panic(fmt.Sprintf("task: %s has no prompt of difficulty %d in the stream of id %d", name, p.Difficulty, id))
-}
-
-// streamOf assigns a text to one of the two streams for good.
-func streamOf(tokens []int32) int64 {
-	return int64(mix(hashTokens(tokens)) & 1)
 }
 
 // mix is the finaliser of SplitMix64. Single bits of FNV are regular functions
