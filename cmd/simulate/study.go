@@ -67,10 +67,9 @@ func (c *studyCmd) publish(a *app) error {
 		plan := shippedPlan(name)
 		grid, err := plan.Grid(loadChanged)
 		if err != nil && plan.MissingModels() > 0 {
-			fmt.Fprintf(a.stderr, "simulate: note: %s is left out: %s missing\n", name, figure.Count(plan.MissingModels(), "base model"))
-			continue
-		}
-		if err != nil {
+			fmt.Fprintf(a.stderr, "simulate: note: nothing is taken of %s, and what is published of it stays: %s missing\n", name, figure.Count(plan.MissingModels(), "base model"))
+			grid = &study.Grid{Plan: plan}
+		} else if err != nil {
 			return sweepFault(err)
 		}
 		grids = append(grids, grid)

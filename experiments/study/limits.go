@@ -186,13 +186,13 @@ func (d *Folder) sides(a, b *ladderArm) (x, y *ladderArm) {
 	return a.only(located), b.only(located)
 }
 
-// Limits judges the ladders of a folder.
+// Limits judges the ladders of a folder with runs that maps learning rates; nil for any other.
 func (d *Folder) Limits() *stability.Study {
+	if d.rateColumn() == "" || len(d.Rows) == 0 {
+		return nil
+	}
 	arms := d.ladderArms()
 	s := &stability.Study{Name: d.Name, Title: d.Title, Arms: []stability.Arm{}, Checks: []stability.Check{}}
-	if len(arms) == 0 {
-		return s
-	}
 	s.Equal, s.None = arms[0].stressor, arms[0].method
 	var factors []string
 	for _, f := range d.Factors {

@@ -65,14 +65,6 @@ func limitTable(s *stability.Study) *figure.Figure {
 	return t
 }
 
-// limits is Limits of a folder with runs that maps learning rates; nil for any other.
-func (d *Folder) limits() *stability.Study {
-	if d.rateColumn() == "" || len(d.Rows) == 0 {
-		return nil
-	}
-	return d.Limits()
-}
-
 // limitsFinding says up to which learning rate the runs of each arm are stable and where they end or, of a ladder, the limits without a
 // correction and which of its declared checks are met.
 func limitsFinding(s *stability.Study, ladder bool) string {
@@ -417,7 +409,8 @@ func (v *view) limitSections(s *stability.Study) []results.Section {
 const mapFile = "map.json"
 
 // PublishMap takes what the folders of studies have of their plans into a published map: dir/NAME has the plan, the cells without their
-// curves and a page; dir has the figures of all, the picture and the page of problems. What is published already stays. No run is made.
+// curves and a page; dir has the figures of all, the picture and the page of problems. What is published already stays, and all of a study
+// whose grid has no cells, since its base models are missing. No run is made.
 func PublishMap(dir string, grids []*Grid, from []string) error {
 	m := &stability.Map{Studies: []stability.Study{}}
 	for _, g := range grids {
@@ -484,6 +477,13 @@ func (g *Grid) take(dir string, from []string) (*Folder, error) {
 	published, err := openSweep(dir)
 	if err != nil {
 		return nil, err
+	}
+	if len(g.Cells) == 0 {
+		x, err := published.Index()
+		if x == nil || err != nil {
+			return nil, err
+		}
+		return newFolder(published, x)
 	}
 	x := g.index()
 	planned, keys := map[string]record.Cell{}, []string(nil)

@@ -2,6 +2,8 @@ package study
 
 import (
 	"bytes"
+	"encoding/json"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -23,5 +25,25 @@ func TestPublishedMapJudgedAgain(t *testing.T) {
 	}
 	if len(m.Studies) == 0 {
 		t.Error("the published map has no study")
+	}
+}
+
+// What is published of a study stays where its base models are missing, so that nothing can be taken of it.
+func TestPublishWithoutModels(t *testing.T) {
+	m, dir := stability.Map{}, t.TempDir()
+	grids := []*Grid{{Plan: &Plan{Name: "absent"}}}
+	for _, name := range []string{"gap", "size", "staleness"} {
+		must.Do(t, os.CopyFS(filepath.Join(dir, name), os.DirFS("../../results/published/stability/"+name)))
+		grids = append(grids, &Grid{Plan: &Plan{Name: name}})
+	}
+	must.Do(t, PublishMap(dir, grids, nil))
+	must.Do(t, json.Unmarshal(must.Get(os.ReadFile(filepath.Join(dir, mapFile)))(t), &m))
+	if len(m.Studies) != 3 {
+		t.Fatalf("%d studies", len(m.Studies))
+	}
+	for i, name := range []string{"gap", "size", "staleness"} {
+		if !bytes.Equal(must.Get(record.Document(&m.Studies[i]))(t), must.Get(record.Document(stability.Published().Study(name)))(t)) {
+			t.Errorf("%s does not stay as it is", name)
+		}
 	}
 }

@@ -63,7 +63,7 @@ func (d *Folder) Report(kept []results.RunGroup, glossary []results.Term) (resul
 	r := results.Report{Title: x.title(), Glossary: glossary,
 		Facts: []results.Fact{{Name: "factors", Value: fmt.Sprint(len(v.Factors))}, {Name: "points", Value: fmt.Sprint(len(v.Arms))}, {Name: "seeds", Value: fmt.Sprint(len(v.Seeds))},
 			{Name: "runs", Value: fmt.Sprint(len(v.heads()))}, {Name: "cells finished", Value: fmt.Sprintf("%d of %d", len(v.Rows), v.Cells())}}}
-	if s := d.limits(); s == nil {
+	if s := d.Limits(); s == nil {
 		r.Lead = sentences(d.Best(), v.better(), v.lead(), d.Missing())
 	} else {
 		r.Lead, r.Sections = sentences(fmt.Sprintf("%d runs.", len(d.Rows)), limitsFinding(s, d.Ladder != nil), d.Missing()), v.limitSections(s)
@@ -111,7 +111,7 @@ func sentences(list ...string) string {
 
 // Finding says in a sentence or two what the study found; empty where it compares nothing.
 func (d *Folder) Finding() string {
-	s := d.limits()
+	s := d.Limits()
 	if s == nil {
 		return d.Best()
 	}
@@ -120,7 +120,7 @@ func (d *Folder) Finding() string {
 
 // Tables are what a reader needs first: the limits of a ladder, a map of rates, or the values ranked and the points, with at most the given number of rows each.
 func (d *Folder) Tables(most int) []*figure.Figure {
-	s := d.limits()
+	s := d.Limits()
 	switch {
 	case s == nil:
 		return append(d.BestTables(most), d.PointTable(most))
