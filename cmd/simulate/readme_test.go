@@ -145,7 +145,7 @@ func readmeAnswers(t *testing.T) []string {
 		t.Errorf("a correction helps under a natural gap: %s", natural.Text)
 	}
 	if routing.Arm != nil {
-		ends := []string{fmt.Sprintf("With `%s` it ends at %.2f", routing.Arm.Method, routing.Arm.Level.Estimate)}
+		ends := []string{fmt.Sprintf("With `%s` (`r3` that replays the gate values as well) it ends at %.2f", routing.Arm.Method, routing.Arm.Level.Estimate)}
 		for _, a := range routing.Also {
 			ends = append(ends, fmt.Sprintf("with `%s` at %.2f", a.Method, a.Level.Estimate))
 		}
@@ -179,7 +179,7 @@ func readmeAnswers(t *testing.T) []string {
 	}
 	search := tasks.Arm("search, lag-16", "opsm-1e-4")
 	lines = append(lines, fmt.Sprintf("- **Other tasks** ([addition and search](results/published/stability/corrections/README.md)): at a lag of 16 `opsm-1e-4` allows %s times the rate. A stable rate can end lower: on search at %.2f with 4e-3, at %.2f with %s. "+
-		"With a 4-bit router `r3` allows %s times the rate, `sequence-tis-5` %s. On addition only `sequence-tis-5` ends significantly higher than no correction, on search only `r3`. [`r3` that replays the gates as well](results/published/stability/recorded-gates/README.md) allows %s times the rate and ends significantly higher on all three tasks.",
+		"With a 4-bit router `r3` allows %s times the rate, `sequence-tis-5` %s. On addition only `sequence-tis-5` ends significantly higher than no correction, on search only `r3`. [`r3-gates`](results/published/stability/recorded-gates/README.md) allows %s times the rate and ends significantly higher on all three tasks.",
 		allows(tasks, "lag-16", "opsm-1e-4"), stats.Average(search.At(4e-3).Finals), search.Level.Estimate, search.LevelRate, allows(tasks, "router-fp4", "r3"), allows(tasks, "router-fp4", "sequence-tis-5"),
 		allows(gates, "router-fp4", "r3-gates")))
 	size := m.Study("size")
@@ -205,13 +205,13 @@ func readmeAnswers(t *testing.T) []string {
 			t.Errorf("with fp8 rollouts %s helps over 10,000 updates", c.Arm)
 		}
 	}
-	router := func(method string) string {
-		return end("horizon-routing", "router-fp4", method, 1.25e-4) + " and " + end("horizon-routing", "router-fp4", method, 2.5e-4)
+	router := func(study, method string) string {
+		return end(study, "router-fp4", method, 1.25e-4) + " and " + end(study, "router-fp4", method, 2.5e-4)
 	}
 	return append(lines, fmt.Sprintf("- **Longer runs** ([10,000 updates](results/published/stability/horizon/README.md), ten base models): take a quarter of the largest stable rate. There equal engines end at %s, a lag of 16 at %s, with `opsm-1e-4` at %s, fp8 rollouts at %s; with half of the rate fp8 ends at %s, and [no correction helps significantly](results/published/stability/horizon-natural/README.md). "+
-		"[With a 4-bit router](results/published/stability/horizon-routing/README.md) `r3` ends at %s with 1.25e-4 and 2.5e-4, `sequence-tis-5` at %s; `r3` that replays the gates as well ends at %s, no correction at %s, a bf16 router at %s.",
+		"[With a 4-bit router](results/published/stability/horizon-routing/README.md) `r3` ends at %s with 1.25e-4 and 2.5e-4, `sequence-tis-5` at %s, `r3-gates` at %s, [with a frozen router](results/published/stability/frozen-router/README.md) at %s; no correction at %s with 1.25e-4, a bf16 router at %s with 2.5e-4.",
 		end("horizon", "equal", "none", 2.5e-4), end("horizon", "lag-16", "none", 1.25e-4), end("horizon", "lag-16", "opsm-1e-4", 1e-3), end("horizon", "fp8", "none", 2.5e-4), end("horizon", "fp8", "none", 5e-4),
-		router("r3"), router("sequence-tis-5"), router("r3-gates"), end("horizon", "router-fp4", "none", 1.25e-4), end("horizon-routing", "router-bf16", "none", 2.5e-4)))
+		router("horizon-routing", "r3"), router("horizon-routing", "sequence-tis-5"), router("horizon-routing", "r3-gates"), router("frozen-router", "r3-gates-frozen"), end("horizon", "router-fp4", "none", 1.25e-4), end("horizon-routing", "router-bf16", "none", 2.5e-4)))
 }
 
 // factor is a ratio to two digits, or the end beyond which it lies.

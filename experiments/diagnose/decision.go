@@ -724,7 +724,7 @@ func (a *Analysis) paste(r *Report) *Paste {
 	last := r.Decisions[len(r.Decisions)-1]
 	text := briefly(last.correction) + "\n"
 	if last.Row == "routing" {
-		text += "routing: {replay: r3}\n"
+		text += "routing: {replay: r3, gates: recorded}\n"
 	}
 	return &Paste{Text: text}
 }

@@ -317,8 +317,8 @@ const cost = 0.05
 
 // Answer is the answer of the map for a problem; ok is false where the map lacks it. Nothing is to be corrected where neither the level nor
 // the limit is below that of equal engines. Else a correction is recommended for its level where that is significantly above that of no
-// correction, and else for the learning rate that it allows, where that limit is significantly higher and costs no level. A correction that
-// is harmful on another task is not recommended.
+// correction: of several the one that ends highest after 10,000 updates. Else it is recommended for the learning rate that it allows, where
+// that limit is significantly higher and costs no level. A correction that is harmful on another task is not recommended.
 func (m *Map) Answer(problem string) (answer Answer, ok bool) {
 	p := find(Problems, func(p Problem) bool { return p.Name == problem })
 	if p == nil || m.Study(p.Study) == nil {
@@ -338,6 +338,13 @@ func (m *Map) Answer(problem string) (answer Answer, ok bool) {
 	if answer.None == nil || answer.Equal == nil {
 		return answer, false
 	}
+	longer := m.longer(p)
+	lasting := func(a *Arm) float64 { // of what has run for so long, before all else
+		if l := find(longer, func(l Arm) bool { return l.Method == a.Method }); l != nil {
+			return 1 + float64(l.Level.Estimate)
+		}
+		return float64(a.Level.Estimate)
+	}
 	tried, bias := 0, false
 	for i := range s.Arms {
 		a := &s.Arms[i]
@@ -356,7 +363,7 @@ func (m *Map) Answer(problem string) (answer Answer, ok bool) {
 		better := answer.Arm == nil
 		switch {
 		case a.GainNone.Low > 0:
-			better = better || !bias || a.Level.Estimate > answer.Arm.Level.Estimate
+			better = better || !bias || lasting(a) > lasting(answer.Arm)
 			if bias && better {
 				answer.Also = append(answer.Also, answer.Arm)
 			} else if bias {
@@ -409,39 +416,41 @@ func (m *Map) Answer(problem string) (answer Answer, ok bool) {
 		answer.Text += fmt.Sprintf(" %s helps as well: it ends at %s.", a.Method, a.Level.Text(false))
 	}
 	for _, a := range answer.Harmful {
-		answer.Text += fmt.Sprintf(" Do not use %s: it ends at %s.", a.Method, a.Level.Text(false))
+		answer.Text += fmt.Sprintf(" Do not use %s: it ends at %s, at its best rate, %s.", a.Method, a.Level.Text(false), a.LevelRate)
 	}
 	for _, a := range answer.Elsewhere {
 		answer.Text += fmt.Sprintf(" %s is left out: on another task it ends lower than no correction.", a.Method)
 	}
-	answer.Text += m.afterLonger(p)
+	answer.Text += afterLonger(longer)
 	if (enough || harmless) && !answer.Settled {
 		answer.Text += " This is preliminary: the best rate stands at an end of those that were run."
 	}
 	return answer, true
 }
 
-// afterLonger says where no correction, and those that longer runs have, end after 10,000 updates.
-func (m *Map) afterLonger(p *Problem) (text string) {
-	long, list := m.Study(p.Longer), []string(nil)
-	for i := 0; long != nil && i < len(long.Arms); i++ {
-		a, name := &long.Arms[i], "no correction"
-		if a.Stressor != p.Elsewhere+", 10000" || a.Level.N < LeastModels {
-			continue
-		}
-		if a.Method != long.None {
-			name = a.Method
-		}
-		var ends []string
+// longer are the arms of a problem after 10,000 updates, of as many models as a recommendation needs.
+func (m *Map) longer(p *Problem) []Arm {
+	s := m.Study(p.Longer)
+	if s == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(s.Arms), func(a Arm) bool { return a.Stressor != p.Elsewhere+", 10000" || a.Level.N < LeastModels })
+}
+
+// afterLonger says where they end; empty without any.
+func afterLonger(arms []Arm) string {
+	var list []string
+	for _, a := range arms {
+		name, ends := strings.Replace(a.Method, "none", "no correction", 1), []string(nil)
 		for _, r := range a.Rates {
 			ends = append(ends, fmt.Sprintf("%.2f with %s", stats.Average(r.Finals), RateName(r.Rate)))
 		}
 		list = append(list, name+" ends at "+strings.Join(ends, " and at "))
 	}
-	if list != nil {
-		text = " After 10,000 updates " + strings.Join(list, ", ") + "."
+	if list == nil {
+		return ""
 	}
-	return text
+	return " After 10,000 updates " + strings.Join(list, ", ") + "."
 }
 
 // harmful reports whether the level is significantly below that of no correction.

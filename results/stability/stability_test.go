@@ -124,4 +124,12 @@ func TestAnswer(t *testing.T) {
 			t.Errorf("%s, with longer runs: %s", k.name, a.Text)
 		}
 	}
+	for _, stressor := range []string{"lag-16, 1000", "lag-16, 10000"} {
+		lasts := arm("mis", .2, .1, 1, 10)
+		lasts.Stressor = stressor
+		m := Map{Studies: []Study{{Name: "staleness", Equal: "0", None: "none", Arms: []Arm{equal, none, arm("mis", .2, .1, 1, 10), arm("tis", .3, .2, 1, 10)}}, {Name: "horizon", None: "none", Arms: []Arm{lasts}}}}
+		if a, _ := m.Answer("staleness"); (a.Arm.Method == "mis") != strings.HasSuffix(stressor, "10000") || len(a.Also) != 1 {
+			t.Errorf("with %s of mis: %s", stressor, a.Text)
+		}
+	}
 }
