@@ -48,7 +48,7 @@ func (p *behaviour) run(s *Session) error {
 	case version == s.learner.Updates():
 		b.Behaviour = b.Old
 		return nil
-	case p.sampled && b.DistRoll != nil:
+	case p.sampled && b.DistRoll != nil && !slices.Contains(b.Stale, true): // which saw keys and values of other weights
 		b.Behaviour = batch.Scored{Logp: b.LogpRoll, Dist: b.DistRoll}
 		return nil
 	}
