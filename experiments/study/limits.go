@@ -202,7 +202,7 @@ func (d *Folder) Limits() *stability.Study {
 	}
 	s.Factor = strings.Join(factors, ", ")
 	for _, all := range arms {
-		equal := arms[slices.IndexFunc(arms, func(o *ladderArm) bool { return o.within == all.within })] // the first one
+		equal := arms[slices.IndexFunc(arms, func(o *ladderArm) bool { return o.within == all.within })] // the first with its value of Index.Within
 		none := new(ladderArm)
 		if i := slices.IndexFunc(arms, func(a *ladderArm) bool { return a.stressor == all.stressor && a.method == s.None }); i >= 0 {
 			none = arms[i]

@@ -418,7 +418,7 @@ func PublishMap(dir string, grids []*Grid, from []string) error {
 		if err != nil {
 			return err
 		}
-		if d == nil {
+		if d == nil || len(d.Rows) == 0 { // its first runs judge nothing yet
 			continue
 		}
 		study, err := d.publish(g.Plan.Declared)
