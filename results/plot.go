@@ -34,14 +34,15 @@ const (
 // axisRange chooses the ends of a value axis for data between low and high.
 // They are finite, differ by more than flat and, on a log axis, are above zero.
 func axisRange(low, high float64, log bool) (float64, float64) {
-	if !(low <= high) { // no data
-		if log {
-			return 0.1, 10
-		}
+	switch {
+	case !(low <= high) && log: // no data
+		return 0.1, 10
+	case !(low <= high):
 		return 0, 1
-	}
-	if log {
-		return logRange(low, high)
+	case log: // at least one decade
+		a, b := elementary.Log10(clamp(low, tiny, huge)), elementary.Log10(clamp(high, tiny, huge))
+		padding := float64(math.Max(0.04*(b-a), (1-(b-a))/2))
+		return elementary.Pow(10, math.Max(a-padding, -305)), elementary.Pow(10, math.Min(b+padding, 305))
 	}
 	a, b := spanOf(low, high)
 	padding := float64(0.04 * (b - a))
@@ -57,21 +58,12 @@ func spanOf(low, high float64) (float64, float64) {
 	low, high = clamp(low, -huge, huge), clamp(high, -huge, huge)
 	size := math.Max(math.Abs(low), math.Abs(high))
 	switch {
-	case !(low <= high): // no data
+	case !(low <= high), size <= tiny: // no data, or nothing to measure by
 		return 0, 1
 	case high-low > math.Max(flat*size, tiny):
 		return low, high
-	case size <= tiny:
-		return 0, 1
 	}
 	return low - float64(0.2*size), high + float64(0.2*size)
-}
-
-// logRange is axisRange of an axis in decades, of which it shows at least one.
-func logRange(low, high float64) (float64, float64) {
-	a, b := elementary.Log10(clamp(low, tiny, huge)), elementary.Log10(clamp(high, tiny, huge))
-	padding := float64(math.Max(0.04*(b-a), (1-(b-a))/2))
-	return elementary.Pow(10, math.Max(a-padding, -305)), elementary.Pow(10, math.Min(b+padding, 305))
 }
 
 // clamp is v between low and high.

@@ -25,6 +25,14 @@ type Ladder struct {
 	Highest float64 `yaml:"highest" json:"highest"`
 	// Find is level for the search above, or limit: then the rates are bisected for the limit alone.
 	Find string `yaml:"find" json:"find"`
+	// Fewer are values of Plan.Within that fewer models run, where a run is long.
+	Fewer []Fewer `yaml:"fewer" json:"fewer,omitempty"`
+}
+
+// Fewer is a value of a factor that only the first Models models of a plan run.
+type Fewer struct {
+	Value  string `yaml:"value" json:"value"`
+	Models int    `yaml:"models" json:"models"`
 }
 
 // What a ladder finds.
@@ -266,6 +274,11 @@ type tally struct {
 // visit asks for a rung with some seeds, by number from first on, and returns what it came to so far.
 func (c *climb) visit(r rung, first, end int) (t tally) {
 	a := &c.x.Arms[r.arm]
+	for _, f := range c.x.Ladder.Fewer {
+		if f.Value == a.Values[c.x.Within] {
+			end = min(end, f.Models)
+		}
+	}
 	for k := first; k < end; k++ {
 		at := place{r.arm, k, c.number}
 		o := c.done[a.Keys[k]]

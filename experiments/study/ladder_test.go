@@ -69,6 +69,35 @@ func climbed(t *testing.T, x *Index, final func(rate float64, seed int) float64)
 	}
 }
 
+// A value that fewer models run asks for the first of them alone, and its limit is known without the others.
+func TestLadderFewer(t *testing.T) {
+	x := laddered(Ladder{From: 1e-3, Find: findLimit, Fewer: []Fewer{{"none", 2}}}, 5, 0)
+	x.Within = "method"
+	done := map[string]*Outcome{}
+	for range 10 {
+		for _, w := range x.wanted(done) {
+			if w.seed >= 2 {
+				t.Fatalf("model %d is asked for", w.seed)
+			}
+			a := &x.Arms[w.arm]
+			var rate float64
+			fmt.Sscan(a.Values[rateFactor], &rate)
+			o := &Outcome{Status: record.StatusFinished, RunOutcome: record.RunOutcome{Peak: .9, Final: .1}}
+			if rate < 4e-4 {
+				o.Final = .9
+			}
+			done[a.Keys[w.seed]] = o
+		}
+	}
+	if early := x.premature(done); len(early) > 0 {
+		t.Errorf("%d cells are called premature", len(early))
+	}
+	x.Ladder.Fewer = nil
+	if asked := x.wanted(done)[0]; len(x.premature(done)) == 0 {
+		t.Errorf("without fewer, all five models are to locate: %v", asked)
+	}
+}
+
 func TestLadder(t *testing.T) {
 	// A run ends at .95 below its limit, lower where the rate is too small to get there, and at .1 above.
 	upTo := func(limits ...float64) func(float64, int) float64 {

@@ -28,6 +28,10 @@ func Parse(file string, text []byte) (*Plan, error) {
 		return nil, err
 	}
 	p := &f.Plan
+	var faults recipe.Faults
+	fault := func(path, format string, args ...any) {
+		faults = append(faults, recipe.Fault{Source: file, Path: path, Problem: fmt.Sprintf(format, args...)})
+	}
 	if len(f.Rates.list) > 0 {
 		p.Factors = append([]Factor{{Name: rateField, field: rateField, Values: f.Rates.list}}, p.Factors...)
 	}
@@ -36,10 +40,11 @@ func Parse(file string, text []byte) (*Plan, error) {
 	}
 	if p.Ladder = f.Rates.ladder; p.Ladder != nil {
 		p.Factors = append(p.Factors, p.Ladder.factor())
-	}
-	var faults recipe.Faults
-	fault := func(path, format string, args ...any) {
-		faults = append(faults, recipe.Fault{Source: file, Path: path, Problem: fmt.Sprintf(format, args...)})
+		for i, f := range p.Ladder.Fewer {
+			if p.Check(Condition{{p.Within, []string{f.Value}}}) != nil || f.Models < 1 {
+				fault(fmt.Sprintf("rates.fewer[%d]", i), "needs a value of the factor that within names and its number of models, such as {value: 13.1M, models: 3}")
+			}
+		}
 	}
 	p.Seeds = slices.Clone(p.Seeds)
 	for _, more := range []struct {

@@ -122,6 +122,7 @@ func TestFaults(t *testing.T) {
 		{head + "factors: [{name: m, values: [{name: a}]}]\nonly: [{n: a}]\n", `only[0]: no such factor: unknown name "n"`},
 		{head + "factors: [{name: m, values: [{name: a}]}]\nexcept: [{m: b}]\n", `except[0]: m has no such value: unknown name "b"`},
 		{head + "within: task\n", `within: "task" is no factor of the plan`},
+		{head + "factors: [{name: m, values: [{name: a}]}]\nwithin: m\nrates: {from: 5e-4, fewer: [{value: b, models: 3}]}\n", `rates.fewer[0]: needs a value of the factor that within names`},
 		{head + "factors: [{name: m, values: [{name: a}]}]\nrates: {from: 5e-4}\npredict: [\"16, a\"]\n", `predict[0]: "16, a": with a ladder, write the values of all factors`},
 		{head + "---\nbase: default\n", "a second YAML document: a sweep is one"},
 		{"base: *x\n", "not YAML"},

@@ -82,16 +82,10 @@ func syntaxProblem(err error, lines [][]byte) (line int, problem string) {
 	if !errors.As(err, &load) {
 		return 0, "not YAML: " + strings.ReplaceAll(err.Error(), "\n", " ")
 	}
-	if at := load.Mark.Line; 0 < at && at <= len(lines) && indentedByTab(lines[at-1]) {
+	if at := load.Mark.Line; 0 < at && at <= len(lines) && bytes.HasPrefix(bytes.TrimLeft(lines[at-1], " "), []byte("\t")) {
 		return at, "not YAML: a tab indents this line, and YAML takes spaces only"
 	}
 	return load.Mark.Line, "not YAML: " + strings.ReplaceAll(load.Message, "\n", " ")
-}
-
-// indentedByTab reports whether a tab stands before the first word of a line.
-func indentedByTab(line []byte) bool {
-	indent := line[:len(line)-len(bytes.TrimLeft(line, " \t"))]
-	return bytes.IndexByte(indent, '\t') >= 0
 }
 
 func (d *document) origin(n *yaml.Node) (source string, line int) {
