@@ -183,10 +183,9 @@ func readmeAnswers(t *testing.T) []string {
 		allows(tasks, "lag-16", "opsm-1e-4"), stats.Average(search.At(4e-3).Finals), search.Level.Estimate, search.LevelRate, allows(tasks, "router-fp4", "r3"), allows(tasks, "router-fp4", "sequence-tis-5"),
 		allows(gates, "router-fp4", "r3-gates")))
 	size := m.Study("size")
-	equal, lag := size.Arm("3.28M, 0", "none"), size.Arm("3.28M, 16", "none")
 	for _, p := range size.Predictions {
-		if e := p.Exponents[0]; !(e.Low < 0 && e.High > 0) {
-			t.Errorf("the law of the limits has an exponent of size of %s", e.Text(true))
+		if r := float64(p.Measured.From); p.Measured.From != p.Measured.To || r < float64(p.Ratio.Low) || r > float64(p.Ratio.High) {
+			t.Errorf("%s is not in the interval of its prediction", p.Arm)
 		}
 	}
 	for _, of := range []string{"0.411M", "3.28M"} {
@@ -194,9 +193,11 @@ func readmeAnswers(t *testing.T) []string {
 			t.Errorf("opsm-1e-4 raises the limit of %s", of)
 		}
 	}
-	lines = append(lines, fmt.Sprintf("- **Larger models** ([up to 3.28 million parameters](results/published/stability/size/README.md), five base models): the largest stable rate of equal engines falls from %s to %s. A lag of 16 leaves %s of it at 0.10, %s at 3.28 million; no trend with size is seen. "+
-		"That `opsm-1e-4` allows more is not significant there.",
-		stability.RateText(float64(size.Arm("0.103M, 0", "none").Limit.From)), stability.RateText(float64(equal.Limit.From)), factor(size.Arm("0.103M, 16", "none").OverEqual), factor(lag.OverEqual)))
+	limit := func(of string) string { return stability.RateText(float64(size.Arm(of+", 0", "none").Limit.From)) }
+	short := func(v float64) string { return strings.Replace(fmt.Sprintf("%.2g", v), "+Inf", "∞", 1) }
+	lag := func(of string) string { return factor(size.Arm(of+", 16", "none").OverEqual) }
+	lines = append(lines, fmt.Sprintf("- **Larger models** ([up to 13.1 million parameters](results/published/stability/size/README.md), five base models, three of the largest): the largest stable rate of equal engines falls from %s to %s. A lag of 16 leaves %s of it at 0.10, %s at 3.28, %s at 13.1 million, where %s was predicted. "+
+		"That `opsm-1e-4` allows more is not significant there.", limit("0.103M"), limit("13.1M"), lag("0.103M"), lag("3.28M"), size.Predictions[0].Measured.Text(short), size.Predictions[0].Ratio.Text(false)))
 	end := func(study, stressor, method string, rate float64) string { // after ten times as many updates
 		return fmt.Sprintf("%.2f", stats.Average(m.Study(study).Arm(stressor+", 10000", method).At(rate).Finals))
 	}
