@@ -194,10 +194,9 @@ func readmeAnswers(t *testing.T) []string {
 		}
 	}
 	limit := func(of string) string { return stability.RateText(float64(size.Arm(of+", 0", "none").Limit.From)) }
-	short := func(v float64) string { return strings.Replace(fmt.Sprintf("%.2g", v), "+Inf", "∞", 1) }
 	lag := func(of string) string { return factor(size.Arm(of+", 16", "none").OverEqual) }
 	lines = append(lines, fmt.Sprintf("- **Larger models** ([up to 13.1 million parameters](results/published/stability/size/README.md), five base models, three of the largest): the largest stable rate of equal engines falls from %s to %s. A lag of 16 leaves %s of it at 0.10, %s at 3.28, %s at 13.1 million, where %s was predicted. "+
-		"That `opsm-1e-4` allows more is not significant there.", limit("0.103M"), limit("13.1M"), lag("0.103M"), lag("3.28M"), size.Predictions[0].Measured.Text(short), size.Predictions[0].Ratio.Text(false)))
+		"That `opsm-1e-4` allows more is not significant there.", limit("0.103M"), limit("13.1M"), lag("0.103M"), lag("3.28M"), size.Predictions[0].Measured.Text(stability.FactorText), size.Predictions[0].Ratio.Text(false)))
 	end := func(study, stressor, method string, rate float64) string { // after ten times as many updates
 		return fmt.Sprintf("%.2f", stats.Average(m.Study(study).Arm(stressor+", 10000", method).At(rate).Finals))
 	}

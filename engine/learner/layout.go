@@ -88,8 +88,7 @@ func (s *Scorer) families(b *column.Sampled, r replay) {
 			continue
 		}
 		first, begun := l.current[b.Group[i]]
-		if begun && slices.Equal(b.Prompt[i], b.Prompt[first]) &&
-			slices.Equal(of(r.promptRoutes, i), of(r.promptRoutes, first)) && slices.Equal(of(r.promptGates, i), of(r.promptGates, first)) {
+		if begun && slices.Equal(b.Prompt[i], b.Prompt[first]) && r.samePrompt(i, first) {
 			l.family[i] = first
 			l.size[first]++
 		} else {

@@ -73,6 +73,10 @@ func recorded(b *column.Sampled, earlier *column.Scored, p Policy) replay {
 	return r
 }
 
+func (r *replay) samePrompt(i, j int) bool {
+	return slices.Equal(of(r.promptRoutes, i), of(r.promptRoutes, j)) && slices.Equal(of(r.promptGates, i), of(r.promptGates, j))
+}
+
 // of is what was recorded of a response's prompt: nothing, in a column that ends before.
 func of[T any](prompts [][]T, i int) []T {
 	if i < len(prompts) {

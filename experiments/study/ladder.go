@@ -306,11 +306,9 @@ func (c *climb) visit(r rung, first, end int) (t tally) {
 func (c *climb) run() {
 	l, end := c.x.Ladder, len(c.x.Seeds)-len(c.x.Fresh)
 	locate := end - len(c.x.Confirm)
-	from := 0
-	for i, r := range c.rungs {
-		if r.rate <= l.From {
-			from = i
-		}
+	from := len(c.rungs) - 1
+	for from > 0 && c.rungs[from].rate > l.From {
+		from--
 	}
 	tallies := map[int]tally{}
 	visit := func(i int) tally {
