@@ -65,7 +65,7 @@ var siteTexts embed.FS
 // siteTemplates are parsed where the site is written, and not at every start.
 var siteTemplates = sync.OnceValue(func() *template.Template {
 	plan := func(s stability.Study) *study.Plan { return shippedPlan(stabilityPlans + "/" + s.Name) }
-	return template.Must(template.New("").Funcs(template.FuncMap{"notWritten": func() string { return foreign.NotWritten }, "rates": stability.Rates, "plan": plan, "command": armCommand, "cell": cellOf, "rate": stability.RateName,
+	return template.Must(template.New("").Funcs(template.FuncMap{"notWritten": func() string { return foreign.NotWritten }, "rates": stability.Rates, "plan": plan, "command": cellCommand, "cell": cellOf, "rate": stability.RateName,
 		"picture": shownPicture, "prose": func(text string) template.HTML { return results.HTMLOf(results.Prose(text)) }, "table": func(t *figure.Figure) template.HTML { return results.HTMLOf(t) }}).ParseFS(siteTexts, "site/*.html"))
 })
 
@@ -133,8 +133,8 @@ func mapReport(m *stability.Map) results.Report {
 	return page
 }
 
-// armCommand is the command that runs an arm of a plan again, without the learning rate at its end.
-func armCommand(plan *study.Plan, a stability.Arm) string {
+// cellCommand is the command that runs an arm of a plan again at a learning rate.
+func cellCommand(plan *study.Plan, a stability.Arm, rate float64) string {
 	values, only := strings.Split(a.Stressor, ", "), ""
 	for _, f := range plan.Factors { // but for the method and the rate they make the stressor
 		if f.Name != "method" && f.Name != "rate" {
@@ -142,7 +142,7 @@ func armCommand(plan *study.Plan, a stability.Arm) string {
 			values = values[1:]
 		}
 	}
-	return "./simulate sweep " + stabilityPlans + "/" + plan.Name + " --only " + record.ShellWord(only+"method="+a.Method+",rate=")
+	return "./simulate sweep " + stabilityPlans + "/" + plan.Name + " --only " + record.ShellWord(only+"method="+a.Method+",rate="+stability.RateName(rate))
 }
 
 // mapCell is an arm at a learning rate, with the pass rate at the end over its models and how dark the cell is, from 0 to 9.
