@@ -162,12 +162,13 @@ func (x *Index) Cells() (n int) {
 // text is the file: YAML with a line for each field of an arm.
 func (x *Index) text() []byte {
 	var b bytes.Buffer
-	writeFields(&b, "", "", reflect.ValueOf(*x))
+	writeFields(&b, "", "", reflect.ValueOf(*x), map[string]int{})
 	return b.Bytes()
 }
 
 // writeFields writes the fields of a struct that are set, a line each; factors and arms are lists of such.
-func writeFields(b *bytes.Buffer, first, indent string, v reflect.Value) {
+// A note of what cannot act is written once: other arms have an alias of it, by its number.
+func writeFields(b *bytes.Buffer, first, indent string, v reflect.Value, notes map[string]int) {
 	for i := range v.NumField() {
 		f, name := v.Field(i), v.Type().Field(i).Tag.Get("yaml")
 		switch {
@@ -175,8 +176,17 @@ func writeFields(b *bytes.Buffer, first, indent string, v reflect.Value) {
 		case name == "factors" || name == "arms":
 			b.WriteString(name + ":\n")
 			for k := range f.Len() {
-				writeFields(b, "- ", "  ", f.Index(k))
+				writeFields(b, "- ", "  ", f.Index(k), notes)
 			}
+		case name == "cannot act":
+			list := slices.Clone(f.Interface().([]string))
+			for k, note := range list {
+				if list[k] = fmt.Sprintf("*note%d", notes[note]); notes[note] == 0 {
+					notes[note] = len(notes) + 1
+					list[k] = fmt.Sprintf("&note%d %q", notes[note], note)
+				}
+			}
+			fmt.Fprintf(b, "%s%s: [%s]\n", first, name, strings.Join(list, ", "))
 		default:
 			fmt.Fprintf(b, "%s%s: ", first, name)
 			e := json.NewEncoder(b) // JSON is YAML

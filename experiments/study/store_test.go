@@ -107,10 +107,15 @@ func TestTwoProcesses(t *testing.T) {
 	}
 }
 
-// TestPlanFile: a plan is read back as it was written.
+// TestPlanFile: a plan is read back as it was written, and a note of several arms is
+// written once.
 func TestPlanFile(t *testing.T) {
 	x := gridOf(t, tiny).Index()
 	x.Arms[0].Name, x.Version = "it's: \"one\"\n\u2028", 3
+	x.Arms[0].CannotAct, x.Arms[1].CannotAct = []string{"a clip: why", "a \"mask\""}, []string{"a \"mask\"", "a \u2028"}
+	if n := strings.Count(string(x.text()), "mask"); n != 1 {
+		t.Errorf("a note is written %d times", n)
+	}
 	if x.Title = "A title: of words"; x.title() != x.Title {
 		t.Errorf("the page is titled %q", x.title())
 	}
