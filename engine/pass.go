@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"sync/atomic"
 
@@ -160,14 +161,10 @@ func (p *Pass) Begin(w *Weights, pack *Pack, o Options) {
 	if pack.Targets == nil {
 		p.targets = p.rows
 	}
-	batchRows := o.BatchRows
-	if batchRows == 0 {
-		batchRows = p.rows
-	}
 	if n, layers := o.Perturb, p.config.Layers; n != nil && (len(n.Sigma) != layers || len(n.Noise) != layers*p.rows*p.config.DModel) {
 		panic(fmt.Sprintf("engine: perturbation of %d layers and %d numbers, the pack needs %d and %d", len(n.Sigma), len(n.Noise), layers, layers*p.rows*p.config.DModel))
 	}
-	p.num = w.Numerics.sites(batchRows)
+	p.num = w.Numerics.sites(cmp.Or(o.BatchRows, p.rows))
 	p.attention = kernel.NewAttention(p.config.Heads, p.config.KVHeads, p.config.HeadDim(), p.num.attention)
 	p.beginChoice()
 	p.queue = p.queue[:0]

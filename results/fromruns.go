@@ -447,10 +447,7 @@ func withoutSeed(recipe []byte) string {
 
 // groupName is the recipe's name, made different from that of other groups.
 func groupName(r *record.Record, body string, groups []RunGroup, bodies []string) string {
-	name := r.Name
-	if name == "" {
-		name = filepath.Base(r.Dir)
-	}
+	name := cmp.Or(r.Name, filepath.Base(r.Dir))
 	named := func(g RunGroup) bool { return g.Name == name }
 	if i := slices.IndexFunc(groups, named); i >= 0 {
 		was, now := strings.Split(bodies[i], "\n"), strings.Split(body, "\n")

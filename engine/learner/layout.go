@@ -1,6 +1,7 @@
 package learner
 
 import (
+	"cmp"
 	"slices"
 
 	"driftlab/engine/column"
@@ -22,9 +23,7 @@ type layout struct {
 // nothing and is left out. A prompt that several responses share, but for its
 // last token, stands once, as a prefix.
 func (s *Scorer) layOut(b *column.Sampled, r replay) {
-	if b.Vocab == 0 {
-		b.Vocab = s.config.Vocab
-	}
+	b.Vocab = cmp.Or(b.Vocab, s.config.Vocab)
 	if b.Layers == 0 {
 		b.Layers, b.TopK = s.config.Layers, s.config.TopK
 	}

@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"fmt"
@@ -93,13 +94,10 @@ func appendStruct(b []byte, v reflect.Value) ([]byte, error) {
 			b = append(b, inner...)
 			continue
 		}
-		if name == "" {
-			name = f.Name
-		}
 		if len(b) > start {
 			b = append(b, ',')
 		}
-		b = append(strconv.AppendQuote(b, name), ':')
+		b = append(strconv.AppendQuote(b, cmp.Or(name, f.Name)), ':')
 		var err error
 		if b, err = appendJSON(b, value); err != nil {
 			return b, err

@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"cmp"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/schedule"
@@ -44,10 +45,7 @@ func (r Recipe) Clock() schedule.Config {
 	if k == nil {
 		k = method.New[Cluster]()
 	}
-	slots := r.Rollout.Slots
-	if slots == 0 {
-		slots = (r.Rollout.Responses() + k.Workers - 1) / max(k.Workers, 1)
-	}
+	slots := cmp.Or(r.Rollout.Slots, (r.Rollout.Responses()+k.Workers-1)/max(k.Workers, 1))
 	var again schedule.Replay
 	if r.Replay != nil {
 		again = *r.Replay

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"math"
@@ -263,9 +264,7 @@ func (g *LengthSurge) Guard(_ []float32, in Input) (Decision, error) {
 	if in.Step < len(g.lengths)-1 || in.Step < 0 {
 		return Decision{}, fmt.Errorf("guard: length_surge saw step %d after step %d", in.Step, len(g.lengths)-1)
 	}
-	if g.scale == 0 {
-		g.scale = 1
-	}
+	g.scale = cmp.Or(g.scale, 1)
 	length := float64(masked.Count(in.Batch.Mask)) / float64(max(in.Batch.Len(), 1))
 	for len(g.lengths) <= in.Step {
 		g.lengths, g.counts = append(g.lengths, 0), append(g.counts, 0)
