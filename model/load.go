@@ -118,12 +118,12 @@ func load(fsys fs.FS, dir, shown string, weights func(fsys fs.FS, dir string) ([
 func readFile(fsys fs.FS, name string, limit int64) ([]byte, error) {
 	f, err := fsys.Open(name)
 	if err != nil {
-		return nil, reason(err)
+		return nil, atomicfile.Cause(err)
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return nil, reason(err)
+		return nil, atomicfile.Cause(err)
 	}
 	if info.Size() > limit {
 		return nil, fmt.Errorf("%d bytes are more than the limit of %d", info.Size(), limit)
@@ -131,21 +131,12 @@ func readFile(fsys fs.FS, name string, limit int64) ([]byte, error) {
 	// The file may have grown since, without an end.
 	data := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead))
 	if _, err := data.ReadFrom(io.LimitReader(f, limit+1)); err != nil {
-		return nil, reason(err)
+		return nil, atomicfile.Cause(err)
 	}
 	if int64(data.Len()) > limit {
 		return nil, fmt.Errorf("more than the limit of %d bytes", limit)
 	}
 	return data.Bytes(), nil
-}
-
-// reason drops the path from an error of the file system: the caller names the
-// file as the user knows it.
-func reason(err error) error {
-	if pathError, ok := errors.AsType[*fs.PathError](err); ok {
-		return pathError.Err
-	}
-	return err
 }
 
 // parseWeights fills the parameters of c from a safetensors file that must hold

@@ -12,6 +12,7 @@ import (
 
 	"driftlab/results"
 	"driftlab/results/record"
+	"driftlab/results/record/atomicfile"
 	"driftlab/trainer/recipe"
 )
 
@@ -103,10 +104,7 @@ func commandsOf(maker string) string {
 
 // unusable is an error of the operating system about a folder, in one line.
 func unusable(dir string, err error) error {
-	if path, ok := errors.AsType[*fs.PathError](err); ok {
-		err = path.Err
-	}
-	return bad("%s: %w: choose another folder", dir, err)
+	return bad("%s: %w: choose another folder", dir, atomicfile.Cause(err))
 }
 
 // emptyFolder returns an error if there is something at the path already.

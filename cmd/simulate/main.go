@@ -9,10 +9,8 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -21,6 +19,7 @@ import (
 	"time"
 
 	_ "driftlab/cmd/simulate/limits" // before any package that opens files
+	"driftlab/results/record/atomicfile"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -67,10 +66,7 @@ func (w *checkedWriter) document(p []byte) { _, _ = w.put(p, escape(string(p))) 
 
 func (w *checkedWriter) put(p []byte, text string) (int, error) {
 	_, err := io.WriteString(w.Writer, text)
-	if path, ok := errors.AsType[*fs.PathError](err); ok {
-		err = path.Err
-	}
-	w.err = cmp.Or(w.err, err)
+	w.err = cmp.Or(w.err, atomicfile.Cause(err))
 	return len(p), err
 }
 

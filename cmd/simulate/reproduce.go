@@ -204,10 +204,10 @@ func (c *reproduceCmd) list(a *app, out string) error {
 	for i := range list {
 		s := &list[i]
 		n, fresh, declared := "-", "-", string(s.Declared)
-		if s.Verdict != "" {
+		if s.Verdict != "" && s.OwnCheck() {
 			n = s.Sample()
 		}
-		if s.Fresh != nil {
+		if s.Fresh != nil && s.OwnCheck() {
 			fresh = string(s.Fresh.Verdict)
 		}
 		if s.First != nil {

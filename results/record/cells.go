@@ -262,13 +262,8 @@ func (c *Cells) Seal(keys []string) error {
 	for _, key := range keys {
 		planned[key] = true
 	}
-	all := slices.Clone(keys)
-	for _, key := range slices.Sorted(maps.Keys(c.cells)) {
-		if !planned[key] {
-			all = append(all, key)
-		}
-	}
-	text, err := c.text(all)
+	others := slices.DeleteFunc(slices.Sorted(maps.Keys(c.cells)), func(key string) bool { return planned[key] })
+	text, err := c.text(slices.Concat(keys, others))
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ func folderError(path string, err error) error {
 	case errors.Is(err, fs.ErrNotExist):
 		e.Problem, e.Fix = "no such file or folder", "check the path"
 	default:
-		e.Problem, e.Fix = cause(err).Error(), "check the path, or choose another folder with --out"
+		e.Problem, e.Fix = atomicfile.Cause(err).Error(), "check the path, or choose another folder with --out"
 	}
 	return e
 }
@@ -73,17 +73,6 @@ func fileError(path string, err error) error {
 	err = folderError(path, err)
 	if e, ok := err.(*FolderError); ok {
 		e.Fix = strings.TrimSuffix(e.Fix, " with --out")
-	}
-	return err
-}
-
-// cause strips the operation and path that *fs.PathError repeats.
-func cause(err error) error {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return e.Err
-	}
-	if e, ok := errors.AsType[*os.LinkError](err); ok {
-		return e.Err
 	}
 	return err
 }

@@ -103,8 +103,9 @@ type Laddered struct {
 	claim.Ladder
 	// Verdict is the verdict of the check for all of its arms, empty where it answers a part of the claim or is not published yet.
 	Verdict judge.Verdict `json:"verdict,omitempty"`
-	// Found is what the check came to, with its effect.
-	Found string `json:"found"`
+	// Found is what the check came to, with its effect, and Effect the effect alone, of each arm.
+	Found  string `json:"found"`
+	Effect string `json:"effect"`
 }
 
 // Answering is the one that answers its claim as a whole; nil where none does.
@@ -126,12 +127,12 @@ func OverLadder(c claim.Claim) (list []Laddered) {
 
 // laddered is what a study says; nil is one that is not published.
 func laddered(of claim.Ladder, s *stability.Study) Laddered {
-	l, found := Laddered{Ladder: of}, []string(nil)
+	l, found, effects := Laddered{Ladder: of}, []string(nil), []string(nil)
 	for _, k := range cmp.Or(s, new(stability.Study)).Checks {
 		if k.Name != l.Check || l.Arm != "" && k.Arm != l.Arm {
 			continue
 		}
-		found = append(found, fmt.Sprintf("%s: %s against %s, %s; criterion: %s", k.Outcome, k.Arm, k.Over, k.Value, k.Needs))
+		found, effects = append(found, fmt.Sprintf("%s: %s against %s, %s; criterion: %s", k.Outcome, k.Arm, k.Over, k.Value, k.Needs)), append(effects, k.Value)
 		own := judge.Undecided
 		for _, mark := range []judge.Mark{judge.Passed, judge.Failed, judge.Contrary} {
 			if mark.Term() == k.Outcome {
@@ -142,6 +143,6 @@ func laddered(of claim.Ladder, s *stability.Study) Laddered {
 			l.Verdict = own.Confirmed(l.Verdict) // of all arms, or undecided
 		}
 	}
-	l.Found = cmp.Or(strings.Join(found, ". "), "declared, not published yet")
+	l.Found, l.Effect = cmp.Or(strings.Join(found, ". "), "declared, not published yet"), strings.Join(effects, "; ")
 	return l
 }

@@ -1,10 +1,12 @@
 // Package atomicfile replaces files whole or not at all.
 //
-// What it is not: it makes no folder and explains no error.
+// What it is not: it makes no folder.
 package atomicfile
 
 import (
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -49,4 +51,16 @@ func Bytes(path string, data []byte) error {
 		_, err := w.Write(data)
 		return err
 	})
+}
+
+// Cause is an error of the operating system without the operation and the path, which the
+// caller names as its user knows them.
+func Cause(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	if e, ok := errors.AsType[*os.LinkError](err); ok {
+		return e.Err
+	}
+	return err
 }

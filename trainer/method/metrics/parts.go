@@ -3,6 +3,7 @@ package metrics
 import (
 	"math"
 	"math/bits"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -173,13 +174,8 @@ func Step(dst []batch.Metric, b *batch.Batch, limit Limits) []batch.Metric {
 
 // finite drops the undefined figures from position from on.
 func finite(m []batch.Metric, from int) []batch.Metric {
-	kept := m[:from]
-	for _, x := range m[from:] {
-		if !math.IsNaN(x.Value) {
-			kept = append(kept, x)
-		}
-	}
-	return kept
+	kept := slices.DeleteFunc(m[from:], func(x batch.Metric) bool { return math.IsNaN(x.Value) })
+	return m[:from+len(kept)]
 }
 
 // metrics appends the figures of the gap that verl has no name for. Layers

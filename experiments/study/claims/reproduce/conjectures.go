@@ -45,8 +45,8 @@ func Conjectures(list []Result) string {
 				continue
 			}
 			r := &list[at]
-			fmt.Fprintf(&b, "\nMeasured: %s\n\n**Verdict: %s.** %s\n\n%s [The page of this claim](%s/README.md).\n\n![%s](%s/%s)\n",
-				r.Claim.Statement, r.verdictText(), r.disagreement()+verdictSentences[r.Verdict], r.effect(), id, r.Claim.Title, id, pictureFile)
+			fmt.Fprintf(&b, "\nMeasured: %s\n\n%s\n\n%s [The page of this claim](%s/README.md).\n\n![%s](%s/%s)\n",
+				r.Claim.Statement, r.verdictLine(), r.effect(), id, r.Claim.Title, id, pictureFile)
 		}
 	}
 	return b.String()

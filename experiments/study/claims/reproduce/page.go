@@ -63,7 +63,7 @@ func (r *Result) summary() []string {
 		on += fmt.Sprintf(", and again on %d new ones", len(r.Fresh.Seeds))
 	}
 	list := []string{
-		fmt.Sprintf("**Verdict: %s.** %s%s%s", r.verdictText(), r.disagreement()+verdictSentences[r.Verdict], r.byRate(), r.unmet()),
+		r.verdictLine(),
 		fmt.Sprintf("**What the paper reports.** %s Source: %s", sentence(c.Figure), sentence(c.Source)),
 		fmt.Sprintf("**What we measured.** We tested this statement on %s: %s", on, c.Statement),
 		r.effect(),
@@ -92,9 +92,6 @@ func ladderText(list []sources.Laddered) string {
 		if l.Part != "" {
 			text += " This is a part of the claim: " + sentence(l.Part)
 		}
-	}
-	if l := sources.Answering(list); l != nil {
-		text += fmt.Sprintf(" The claim's verdict is that of `stability/%s`: **%s**.", l.Study, l.Verdict)
 	}
 	return text
 }

@@ -31,7 +31,9 @@ func Pages(list []Status) []results.Report {
 		slices.Sort(papers)
 		measured, _, _ := strings.Cut(s.Measured(), ":") // the claim's page says by what
 		effect := ""
-		if s.Primary != nil {
+		if l := sources.Answering(s.Ladder); l != nil {
+			effect = l.Effect
+		} else if s.Primary != nil {
 			effect = s.Primary.interval(s.Replications)
 		}
 		t.Add(figure.Cell{Text: s.Title, Link: page.Site}, figure.Word(string(s.Confirmed)).As(emphasis(s.Confirmed)), figure.Word(s.Judged), figure.Word(measured), figure.Word(strings.Join(slices.Compact(papers), ", ")), figure.Word(effect))
@@ -69,7 +71,7 @@ func (s *Status) page() results.Report {
 	}
 	fresh := results.Prose("No new seeds were measured.")
 	if s.Fresh != nil {
-		fresh = results.Prose("With new models and new seeds the verdict is **" + string(s.Fresh.Verdict) + "**.")
+		fresh = results.Prose("With new models and new seeds the verdict of the claim's own check is **" + string(s.Fresh.Verdict) + "**.")
 	}
 	what := []results.Block{results.Picture{SVG: []byte(ours.Picture), Alt: s.Title}, fresh, t}
 	if s.Ladder != nil {

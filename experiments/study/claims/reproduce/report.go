@@ -9,6 +9,7 @@ import (
 
 	"driftlab/experiments/study/claims/claim"
 	"driftlab/experiments/study/judge"
+	"driftlab/experiments/study/sources"
 	"driftlab/results"
 	"driftlab/results/figure"
 	"driftlab/results/record"
@@ -40,15 +41,19 @@ func VerdictTable(list []Result) *figure.Figure {
 		if d := r.Claim.Declared.First(); d != nil {
 			declared = figure.Word(fmt.Sprintf("%s; %s: %s", d.When, d.Date, d.Verdict)).As(figure.Warn)
 		}
-		adjusted, fresh, freshFigure := figure.Word("-"), figure.Word("-"), "-"
+		adjusted, fresh, own, freshFigure, sample := figure.Word("-"), figure.Word("-"), r.figure(), "-", r.sample()
 		if p := float64(states[i].Holm); !math.IsNaN(p) {
 			adjusted = figure.Number(p, 2)
 		}
 		if r.Fresh != nil {
 			fresh, freshFigure = figure.Word(string(r.Fresh.Verdict)).As(emphasis(r.Fresh.Verdict)), r.Fresh.figure()
 		}
+		if l := r.ladder(); l != nil { // judged on models of its own
+			name, needs, own, sample = "stability/"+l.Study, l.Check, l.Effect, "-"
+			adjusted, fresh, freshFigure = figure.Word("-"), figure.Word("-"), "-"
+		}
 		t.Add(figure.Word(r.Claim.ID).As(figure.Strong), figure.Word(r.verdictText()+states[i].unadjusted()).As(emphasis(r.confirmed())), fresh, figure.Word(states[i].Judged), figure.Word(states[i].Measured()), declared, figure.Word(r.Claim.Figure), figure.Word(name+": "+needs),
-			figure.Word(r.figure()), figure.Word(freshFigure), figure.Word(r.sample()), adjusted)
+			figure.Word(own), figure.Word(freshFigure), figure.Word(sample), adjusted)
 	}
 	return t
 }
@@ -81,7 +86,7 @@ func DeclaredTable(list []Status) *figure.Figure {
 			s := &list[i]
 			if s.Confirmed == v {
 				switch {
-				case !s.ownCheck():
+				case !s.OwnCheck():
 					n[4]++
 				case s.Declared == claim.Revised:
 					n[1]++
@@ -110,7 +115,7 @@ func statuses(list []Result) []Status {
 	out := make([]Status, len(list))
 	for i := range list {
 		r := &list[i]
-		out[i] = statusOf(r.Claim, func(s *Status) { s.Outcome, s.Confirmed = r.outcome(), r.confirmed() })
+		out[i] = statusOf(r.Claim, func(s *Status) { s.Outcome, s.Confirmed = r.outcome(), r.own() })
 	}
 	holm(out)
 	return out
@@ -196,9 +201,20 @@ func intervalText(i stats.Interval) string {
 // emphases are the emphases of outcomes.
 var emphases = map[judge.Mark]figure.Emphasis{judge.Passed: figure.Good, judge.Failed: figure.Bad, judge.Contrary: figure.Bad, judge.Open: figure.Warn, judge.Reported: figure.Muted}
 
-// confirmed is the verdict of the first seeds where new ones and all learning rates agree, and else undecided, as that of a study
-// whose runs no other models repeat.
+// ladder is the study over a ladder of learning rates that answers the claim; nil where none does.
+func (r *Result) ladder() *sources.Laddered { return sources.Answering(sources.OverLadder(r.Claim)) }
+
+// confirmed is the claim's verdict: that over a ladder of learning rates where there is one, else that of its own check.
 func (r *Result) confirmed() judge.Verdict {
+	if l := r.ladder(); l != nil {
+		return l.Verdict
+	}
+	return r.own()
+}
+
+// own is the verdict of the first seeds where new ones and all learning rates agree, and else undecided, as that of a study
+// whose runs no other models repeat.
+func (r *Result) own() judge.Verdict {
 	switch {
 	case r.Fresh != nil:
 		return r.overRates().Confirmed(r.Fresh.overRates())
@@ -211,19 +227,28 @@ func (r *Result) confirmed() judge.Verdict {
 // overRates is the verdict where all learning rates agree, and else undecided.
 func (j *Judged) overRates() judge.Verdict { return j.Verdict.OverRates(j.decisive()) }
 
-// verdictText is the confirmed verdict, and that it is a preview while it is provisional.
+// verdictText is the confirmed verdict, and that it is a preview while that of the claim's own check is provisional.
 func (r *Result) verdictText() string {
-	if r.Provisional() {
+	if r.Provisional() && r.ladder() == nil {
 		return string(r.confirmed()) + ", preview"
 	}
 	return string(r.confirmed())
+}
+
+// verdictLine is the verdict with what says otherwise, and after one over a ladder that of the claim's own check.
+func (r *Result) verdictLine() string {
+	line, own := fmt.Sprintf("**Verdict: %s.**", r.verdictText()), r.disagreement()+verdictSentences[r.Verdict]+r.byRate()+r.unmet()
+	if l := r.ladder(); l != nil {
+		return fmt.Sprintf("%s It is that of `stability/%s`: runs of 1,000 updates, each arm at its own best learning rate. At the claim's own learning rates the verdict is: %s. %s", line, l.Study, r.own(), own)
+	}
+	return line + " " + own
 }
 
 // disagreement says, before the sentence of the first seeds' verdict, that new ones or single learning rates come to another; empty
 // where they agree.
 func (r *Result) disagreement() string {
 	switch {
-	case r.confirmed() == r.Verdict:
+	case r.own() == r.Verdict:
 		return ""
 	case r.Fresh == nil && r.Claim.Study != "":
 		return fmt.Sprintf("No other models repeat the runs of the study; its own say: %s. On them: ", r.Verdict)

@@ -351,7 +351,7 @@ func TestPublishedObservations(t *testing.T) {
 		if s.Status == "published" {
 			verdicts[s.ID] = s.Verdict
 		}
-		if s.ownCheck() && s.Confirmed != judge.Undecided && (s.Confirmed != s.Verdict || s.Fresh == nil || s.Fresh.Verdict != s.Verdict) {
+		if s.OwnCheck() && s.Confirmed != judge.Undecided && (s.Confirmed != s.Verdict || s.Fresh == nil || s.Fresh.Verdict != s.Verdict) {
 			t.Errorf("%s: %s, which new seeds do not repeat", s.ID, s.Confirmed)
 		}
 	}

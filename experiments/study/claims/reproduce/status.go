@@ -147,8 +147,8 @@ func (s *Status) take(status string, k kept) {
 	s.Status, s.Outcome, s.Fresh, s.Confirmed = status, k.Outcome, k.Fresh, k.Confirmed
 }
 
-// ownCheck reports whether the verdict rests on the claim's own primary check, and not on a study over a ladder of learning rates.
-func (s *Status) ownCheck() bool { return sources.Answering(s.Ladder) == nil }
+// OwnCheck reports whether the verdict rests on the claim's own primary check, and not on a study over a ladder of learning rates.
+func (s *Status) OwnCheck() bool { return sources.Answering(s.Ladder) == nil }
 
 // Measured is whether the source's own subject was measured, or what stands in for it.
 func (s *Status) Measured() string {
@@ -166,7 +166,7 @@ func (s *Status) MarkedVerdict() string { return string(s.Confirmed) + s.unadjus
 
 // unadjusted says that a verdict is not significant after Holm's adjustment; empty where it is, or is not that of the claim's own check.
 func (s *Status) unadjusted() string {
-	if s.ownCheck() && s.Confirmed == s.Verdict && float64(s.Holm) > 0.05 {
+	if s.OwnCheck() && s.Confirmed == s.Verdict && float64(s.Holm) > 0.05 {
 		return ", not after Holm"
 	}
 	return ""
@@ -215,7 +215,7 @@ func verdictText(r *Result) []byte {
 		*Decisive
 		Seeds record.Floats `json:"seeds"`
 	}
-	k := kept{Outcome: r.outcome(), Confirmed: r.confirmed(), Size: r.Size.String(), Version: r.Claim.Version}
+	k := kept{Outcome: r.outcome(), Confirmed: r.own(), Size: r.Size.String(), Version: r.Claim.Version}
 	lines := func(j *Judged) (list []line) {
 		for i := range j.Evidence.Checks {
 			c := &j.Evidence.Checks[i]
