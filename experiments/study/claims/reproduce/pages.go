@@ -73,12 +73,13 @@ func (s *Status) page() results.Report {
 	if s.Fresh != nil {
 		fresh = results.Prose("With new models and new seeds the verdict of the claim's own check is **" + string(s.Fresh.Verdict) + "**.")
 	}
-	what := []results.Block{results.Picture{SVG: []byte(ours.Picture), Alt: s.Title}, fresh, t}
+	var what []results.Block
 	if s.Ladder != nil {
 		what = append(what, results.Prose(ladderText(s.Ladder)))
 	}
+	what = append(what, results.Picture{SVG: []byte(ours.Picture), Alt: s.Title}, fresh, t)
 	return results.Report{Site: "claim-" + s.ID + ".html", Title: s.Title, Lead: s.Sentence, Badges: []results.Badge{{Text: s.MarkedVerdict(), Emphasis: emphasis(s.Confirmed)}},
-		Facts: []results.Fact{{Name: "replications", Value: s.Sample()}, {Name: "primary check declared", Value: declared}, {Name: "learning rates", Value: s.Judged}, {Name: "measured", Value: s.Measured()}},
+		Facts: []results.Fact{{Name: "replications of its own check", Value: s.Sample()}, {Name: "primary check declared", Value: declared}, {Name: "learning rates", Value: s.Judged}, {Name: "measured", Value: s.Measured()}},
 		Sections: []results.Section{
 			{Heading: "What was measured", Blocks: what},
 			{Heading: "What the source says", Blocks: []results.Block{results.Prose(s.Published), results.Prose("Source: " + s.Source)}},
