@@ -290,7 +290,7 @@ type Problem struct{ Name, Title, Study, Stressor, Elsewhere, Longer string }
 
 // Problems are the problems of the picture.
 var Problems = []Problem{
-	{"staleness", "Stale rollouts: a lag of 16 batches", "staleness", "16", "lag-16", "horizon"},
+	{"staleness", "Stale rollouts: a lag of 16 batches", "staleness", "16", "lag-16", "horizon-staleness"},
 	{"natural", "A gap of natural size: fp8 rollouts, bf16 learner", "gap", "fp8", "fp8", "horizon-natural"},
 	{"routing", "A large routing gap: a 4-bit router", "gap", "router-fp4", "router-fp4", "horizon-routing"},
 }

@@ -119,7 +119,7 @@ func TestAnswer(t *testing.T) {
 		long.Stressor, long.Rates = "lag-16, 10000", []Rate{{Rate: 1e-3, Finals: record.Floats{.7, .8}}, {Rate: 2e-3, Finals: record.Floats{.6}}}
 		few := long
 		few.Method, few.Level.N = "none", 5
-		m.Studies = append(m.Studies, Study{Name: "horizon", None: "none", Arms: []Arm{few, long}})
+		m.Studies = append(m.Studies, Study{Name: "horizon-staleness", None: "none", Arms: []Arm{few, long}})
 		if a, _ = m.Answer("staleness"); !strings.Contains(a.Text, " After 10,000 updates opsm ends at 0.75 with 1e-3 and at 0.60 with 2e-3.") || strings.Contains(a.Text, "updates no correction") {
 			t.Errorf("%s, with longer runs: %s", k.name, a.Text)
 		}
@@ -127,7 +127,7 @@ func TestAnswer(t *testing.T) {
 	for _, stressor := range []string{"lag-16, 1000", "lag-16, 10000"} {
 		lasts := arm("mis", .2, .1, 1, 10)
 		lasts.Stressor = stressor
-		m := Map{Studies: []Study{{Name: "staleness", Equal: "0", None: "none", Arms: []Arm{equal, none, arm("mis", .2, .1, 1, 10), arm("tis", .3, .2, 1, 10)}}, {Name: "horizon", None: "none", Arms: []Arm{lasts}}}}
+		m := Map{Studies: []Study{{Name: "staleness", Equal: "0", None: "none", Arms: []Arm{equal, none, arm("mis", .2, .1, 1, 10), arm("tis", .3, .2, 1, 10)}}, {Name: "horizon-staleness", None: "none", Arms: []Arm{lasts}}}}
 		if a, _ := m.Answer("staleness"); (a.Arm.Method == "mis") != strings.HasSuffix(stressor, "10000") || len(a.Also) != 1 {
 			t.Errorf("with %s of mis: %s", stressor, a.Text)
 		}
