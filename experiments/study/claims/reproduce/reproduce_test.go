@@ -342,6 +342,32 @@ var publishedDir = filepath.Join("..", "..", "..", "..", "results", "published")
 // judgedPublished judges what is published, once for all tests.
 var judgedPublished = sync.OnceValues(func() ([]Result, error) { return Kept(publishedDir) })
 
+// TestVerdictsOverLadders: where a study over a ladder of learning rates answers a claim, every
+// page has its verdict first, and that of the claim's own check after it.
+func TestVerdictsOverLadders(t *testing.T) {
+	list := must.Get(judgedPublished())(t)
+	rows := strings.Split(Verdicts(list), "\n")
+	answered := 0
+	for i := range list {
+		r := &list[i]
+		l := r.ladder()
+		if l == nil {
+			continue
+		}
+		answered++
+		if s := r.summary()[0]; !strings.HasPrefix(s, "**Verdict: "+string(l.Verdict)+".** It is that of `stability/"+l.Study+"`") || !strings.Contains(s, "own learning rates the verdict is: "+string(r.own())+". ") {
+			t.Errorf("%s begins with %q", r.Claim.ID, s)
+		}
+		row := rows[slices.IndexFunc(rows, func(row string) bool { return strings.Contains(row, "**"+r.Claim.ID+"**") })]
+		if cells := strings.Split(row, "|"); strings.TrimSpace(cells[2]) != "**"+string(l.Verdict)+"**" || !strings.Contains(row, l.Check) || !strings.Contains(row, l.Effect) {
+			t.Errorf("the page of verdicts has %s", row)
+		}
+	}
+	if answered == 0 {
+		t.Error("no claim is answered over a ladder")
+	}
+}
+
 // TestPublishedObservations: what is published can be judged again, and comes to the published
 // verdicts, pages and pictures, byte for byte.
 func TestPublishedObservations(t *testing.T) {
