@@ -244,11 +244,7 @@ func Parts(dirs []string) (parts []string) {
 		if planned(dir) || len(below) == 0 {
 			below = append(below, dir)
 		}
-		for _, part := range below {
-			if !slices.Contains(parts, part) {
-				parts = append(parts, part)
-			}
-		}
+		parts = append(parts, slices.DeleteFunc(below, func(part string) bool { return slices.Contains(parts, part) })...)
 	}
 	return parts
 }

@@ -10,6 +10,7 @@ import (
 	"driftlab/experiments/studies"
 	"driftlab/experiments/study/claims/claim"
 	"driftlab/experiments/study/judge"
+	"driftlab/results/stability"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -49,7 +50,11 @@ func TestClaimsAreComplete(t *testing.T) {
 		if c.Unit == claim.Run && len(c.Rates) == 0 {
 			t.Errorf("%s: trains, and names no learning rate", c.ID)
 		}
-		if len(c.Rates) == 1 && !c.Frozen && !strings.Contains(c.Title, c.Rates[0]) {
+		answered := slices.ContainsFunc(c.Ladder, func(l claim.Ladder) bool { return l.Part == "" && stability.Published().Study(l.Study) != nil })
+		if answered != strings.Contains(strings.Join(strings.Fields(c.Title), " "), "each at its own best") {
+			t.Errorf("%s: a published study over a ladder of learning rates answers it: %v, and its title is %q", c.ID, answered, c.Title)
+		}
+		if len(c.Rates) == 1 && !c.Frozen && !answered && !strings.Contains(c.Title, c.Rates[0]) {
 			t.Errorf("%s: is judged at the learning rate %s, which is not in its title", c.ID, c.Rates[0])
 		}
 		for _, l := range c.Ladder {
