@@ -49,7 +49,8 @@ func VerdictTable(list []Result) *figure.Figure {
 			fresh, freshFigure = figure.Word(string(r.Fresh.Verdict)).As(emphasis(r.Fresh.Verdict)), r.Fresh.figure()
 		}
 		if l := r.ladder(); l != nil { // judged on models of its own
-			name, needs, own, sample = "stability/"+l.Study, l.Check, l.Effect, "-"
+			own = fmt.Sprintf("%s; at the claim's own learning rates: %s, %s, n = %s", l.Effect, r.own(), own, sample)
+			name, needs, sample = "stability/"+l.Study, l.Check, "-"
 			adjusted, fresh, freshFigure = figure.Word("-"), figure.Word("-"), "-"
 		}
 		t.Add(figure.Word(r.Claim.ID).As(figure.Strong), figure.Word(r.verdictText()+states[i].unadjusted()).As(emphasis(r.confirmed())), fresh, figure.Word(states[i].Judged), figure.Word(states[i].Measured()), declared, figure.Word(r.Claim.Figure), figure.Word(name+": "+needs),
