@@ -78,10 +78,8 @@ func (n *Numerics) set(field, text string) error {
 
 // Preset returns the numerics of that name.
 func Preset(name string) (Numerics, bool) {
-	for _, n := range presets() {
-		if n.Name == name {
-			return n, true
-		}
+	if i := slices.Index(PresetNames(), name); i >= 0 {
+		return presets()[i], true
 	}
 	return Numerics{}, false
 }

@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"context"
+	"slices"
 
 	"driftlab/engine/learner"
 	"driftlab/engine/rollout"
@@ -191,10 +192,8 @@ func (s *Session) report(done int) {
 
 // metric returns the step's figure of that name, and whether there is one.
 func (s *Session) metric(name string) (float64, bool) {
-	for _, m := range s.metrics {
-		if m.Name == name {
-			return m.Value, true
-		}
+	if i := slices.IndexFunc(s.metrics, func(m batch.Metric) bool { return m.Name == name }); i >= 0 {
+		return s.metrics[i].Value, true
 	}
 	return 0, false
 }

@@ -112,10 +112,8 @@ func joined(words []string) []string {
 
 // childNamed is a command of a node, nil if it has none of that name.
 func childNamed(node *kong.Node, name string) *kong.Node {
-	for _, child := range node.Children {
-		if child.Name == name {
-			return child
-		}
+	if i := slices.IndexFunc(node.Children, func(child *kong.Node) bool { return child.Name == name }); i >= 0 {
+		return node.Children[i]
 	}
 	return nil
 }

@@ -206,15 +206,14 @@ func labHandler(files []lab.File, port int) http.Handler {
 			return
 		}
 		name := cmp.Or(strings.TrimPrefix(r.URL.Path, "/"), "index.html")
-		for _, f := range files {
-			if f.Name == name {
-				header.Set("Content-Type", kinds[path.Ext(name)])
-				header.Set("Content-Length", strconv.Itoa(len(f.Data)))
-				w.Write(f.Data)
-				return
-			}
+		i := slices.IndexFunc(files, func(f lab.File) bool { return f.Name == name })
+		if i < 0 {
+			http.NotFound(w, r)
+			return
 		}
-		http.NotFound(w, r)
+		header.Set("Content-Type", kinds[path.Ext(name)])
+		header.Set("Content-Length", strconv.Itoa(len(files[i].Data)))
+		w.Write(files[i].Data)
 	})
 }
 

@@ -74,10 +74,8 @@ func (c *Column) Updated() []float64 {
 
 // Column returns the metric of that name, nil when the run never logged it.
 func (r *Record) Column(name string) *Column {
-	for i := range r.Columns {
-		if r.Columns[i].Name == name {
-			return &r.Columns[i]
-		}
+	if i := slices.IndexFunc(r.Columns, func(c Column) bool { return c.Name == name }); i >= 0 {
+		return &r.Columns[i]
 	}
 	return nil
 }
@@ -215,10 +213,8 @@ type Summary struct {
 
 // Metric returns the figure of that name, and whether there is one.
 func (s *Summary) Metric(name string) (float64, bool) {
-	for _, m := range s.Metrics {
-		if m.Name == name {
-			return m.Value, true
-		}
+	if i := slices.IndexFunc(s.Metrics, func(m Metric) bool { return m.Name == name }); i >= 0 {
+		return s.Metrics[i].Value, true
 	}
 	return 0, false
 }

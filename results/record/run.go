@@ -388,10 +388,8 @@ func checkNames(metrics []Metric) error {
 				return fmt.Errorf("record: metric name %q: only printable ASCII without quotes and backslashes", name)
 			}
 		}
-		for j := range metrics[:i] {
-			if metrics[j].Name == name {
-				return fmt.Errorf("record: metric %q is given twice", name)
-			}
+		if slices.ContainsFunc(metrics[:i], func(m Metric) bool { return m.Name == name }) {
+			return fmt.Errorf("record: metric %q is given twice", name)
 		}
 	}
 	return nil

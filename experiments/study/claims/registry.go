@@ -60,10 +60,8 @@ func load() (list []claim.Claim, err error) {
 
 // Lookup returns the claim of that id.
 func Lookup(id string) (claim.Claim, bool) {
-	for _, c := range read() {
-		if c.ID == id {
-			return c, true
-		}
+	if i := slices.Index(IDs(), id); i >= 0 {
+		return read()[i], true
 	}
 	return claim.Claim{}, false
 }

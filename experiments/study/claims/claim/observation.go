@@ -3,6 +3,7 @@ package claim
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -109,10 +110,8 @@ func fits(pattern, name string) bool {
 }
 
 func (o *Observation) find(name string) *namedValues {
-	for i := range o.figures {
-		if o.figures[i].Name == name {
-			return &o.figures[i]
-		}
+	if i := slices.IndexFunc(o.figures, func(f namedValues) bool { return f.Name == name }); i >= 0 {
+		return &o.figures[i]
 	}
 	return nil
 }

@@ -142,10 +142,8 @@ func Laws() []string {
 
 // LookupLaw finds a preset; the error names the nearest.
 func LookupLaw(name string) (Law, error) {
-	for _, l := range laws {
-		if l.Name == name {
-			return l, nil
-		}
+	if i := slices.Index(Laws(), name); i >= 0 {
+		return laws[i], nil
 	}
 	return Law{}, method.UnknownName(name, Laws())
 }
