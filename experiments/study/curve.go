@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"driftlab/results/record"
+	"driftlab/results/stats"
 )
 
 // stepMetrics are the metrics that every step of a run is kept of.
@@ -36,7 +37,7 @@ func curveOf(r *record.Record) []record.CurveColumn {
 		one := record.CurveColumn{Name: name}
 		inRow := true
 		for i, v := range c.Value {
-			one.Value = append(one.Value, digits(v, stepDigits))
+			one.Value = append(one.Value, stats.Digits(v, stepDigits))
 			inRow = inRow && c.Step[i] == i+1
 		}
 		if !inRow {

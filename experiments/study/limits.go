@@ -220,7 +220,7 @@ func (d *Folder) Limits() *stability.Study {
 			out.OverEqual, out.GainEqual = d.against(all, equal)
 		}
 		for i, rows := range a.rungs {
-			r := stability.Rate{Rate: a.rates[i], Runs: len(rows), Finals: finals(rows)}
+			r := stability.Rate{Rate: a.rates[i], Runs: len(rows), Finals: stats.Each(finals(rows), func(v float64) float64 { return stats.Digits(v, 6) })}
 			for _, row := range rows {
 				if row.stable() {
 					r.Stable++

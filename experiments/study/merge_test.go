@@ -11,6 +11,7 @@ import (
 	"driftlab/precision/must"
 	"driftlab/results/columnar"
 	"driftlab/results/record"
+	"driftlab/results/stats"
 
 	"github.com/parquet-go/parquet-go"
 )
@@ -137,7 +138,7 @@ func TestTables(t *testing.T) {
 				case parquet.Double:
 					text = record.FloatText(v.Double())
 				case parquet.Float:
-					text = record.FloatText(digits(float64(v.Float()), stepDigits))
+					text = record.FloatText(stats.Digits(float64(v.Float()), stepDigits))
 				}
 				if v.IsNull() {
 					text = ""

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"math"
-	"strconv"
 
 	"driftlab/results"
 	"driftlab/results/record"
@@ -91,7 +90,7 @@ func outcomeOf(c *Cell, r *record.Record) Outcome {
 	}
 	for _, name := range kept {
 		if column := r.Column(name); column != nil {
-			o.Means[name] = record.Number(digits(stats.Average(column.Value), 6))
+			o.Means[name] = record.Number(stats.Digits(stats.Average(column.Value), 6))
 			o.Windows.Values[name] = windows(column, r.Steps)
 		}
 	}
@@ -110,18 +109,9 @@ func windows(c *record.Column, steps int) []record.Number {
 				values = append(values, c.Value[i])
 			}
 		}
-		list[w] = record.Number(digits(stats.Average(values), 3))
+		list[w] = record.Number(stats.Digits(stats.Average(values), 3))
 	}
 	return list
-}
-
-// digits rounds to n significant digits.
-func digits(v float64, n int) float64 {
-	short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', n, 64), 64)
-	if err != nil {
-		return v // it says so of what is beyond the largest number
-	}
-	return short
 }
 
 // tokensOf counts from lengths and from what the recipe makes of a token.

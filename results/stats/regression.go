@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 
 	"driftlab/precision/elementary"
 )
@@ -165,6 +166,15 @@ func Each(x []float64, of func(float64) float64) []float64 {
 
 // Logs takes the natural logarithm of each entry.
 func Logs(x []float64) []float64 { return Each(x, elementary.Log) }
+
+// Digits rounds to n significant digits.
+func Digits(v float64, n int) float64 {
+	short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', n, 64), 64)
+	if err != nil {
+		return v // it says so of what is beyond the largest number
+	}
+	return short
+}
 
 // Magnitudes are the entries without their signs.
 func Magnitudes(x []float64) []float64 { return Each(x, math.Abs) }

@@ -11,6 +11,7 @@ import (
 	"driftlab/experiments/study/sources"
 	"driftlab/results/published"
 	"driftlab/results/record"
+	"driftlab/results/stats"
 )
 
 // Status is a line of the list of claims.
@@ -219,7 +220,7 @@ func verdictText(r *Result) []byte {
 	lines := func(j *Judged) (list []line) {
 		for i := range j.Evidence.Checks {
 			c := &j.Evidence.Checks[i]
-			list = append(list, line{decisive(c), c.Seeds})
+			list = append(list, line{decisive(c), stats.Each(c.Seeds, func(v float64) float64 { return stats.Digits(v, 6) })})
 		}
 		return list
 	}
