@@ -60,7 +60,7 @@ var layers = []layer{
 	{"trainer/method/schedule/simulation", methods + " trainer/method/schedule"},
 
 	// The training loop.
-	{"trainer/recipe", "engine model precision trainer/method/... " + numbers},
+	{"trainer/recipe", "engine model precision results/record/atomicfile trainer/method/... " + numbers},
 	{"trainer/recipe/foreign/source", "trainer/recipe"},
 	{"trainer/recipe/foreign", "precision trainer/method trainer/method/correction trainer/method/loss trainer/recipe trainer/recipe/foreign/source"},
 	{"trainer/engines trainer/episode", "trainer/recipe trainer/method/... " + engines + " " + numbers},

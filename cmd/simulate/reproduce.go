@@ -122,7 +122,7 @@ func (c *reproduceCmd) Run(a *app) error {
 		return errors.Join(a.printJSON(doc), damaged)
 	}
 	a.printTable(reproduce.VerdictTable(list))
-	fmt.Fprintf(a.stdout, "Report: %s\n", path)
+	fmt.Fprintf(a.stdout, "Report: %s\n%s", path, reproduce.Agreement(list))
 	return damaged
 }
 

@@ -174,7 +174,7 @@ func (c *deltaChunk) head(out, q []float32, h, from, to int) {
 	roundSlice(c.num.Operands, c.read, state)
 	c.solve(h, to)
 	for r := range to {
-		c.write(h, r)
+		c.write(r)
 	}
 	for r := from; r < to; r++ {
 		y, x := out[(r-from)*d:][:hd], q[(r-from)*d:][:hd]
@@ -244,7 +244,7 @@ func (c *deltaChunk) solve(h, n int) {
 }
 
 // write computes u of row r.
-func (c *deltaChunk) write(h, r int) {
+func (c *deltaChunk) write(r int) {
 	hd, chunk := c.headDim, c.num.Chunk
 	t, w, u := c.rounded[:r+1], c.w, c.u[r*hd:(r+1)*hd]
 	roundSlice(c.num.Operands, t, c.solved[r*chunk:][:r+1])

@@ -156,7 +156,7 @@ func (c *Cluster) Advance(dst *column.Sampled, p *model.Params, updates int) ([]
 	var err error
 	switch command.Kind {
 	case schedule.Start:
-		outcome.Prompts, err = c.start(command)
+		outcome.Prompts = c.start(command)
 	case schedule.Decode:
 		outcome, err = c.decode(command)
 	case schedule.Load:
@@ -185,7 +185,7 @@ func (c *Cluster) Advance(dst *column.Sampled, p *model.Params, updates int) ([]
 }
 
 // start brings requests into a worker, and returns the lengths of their prompts.
-func (c *Cluster) start(command schedule.Command) (prompts []int, err error) {
+func (c *Cluster) start(command schedule.Command) (prompts []int) {
 	e := c.workers[command.Worker]
 	for i, id := range command.Requests {
 		n := id / c.width
@@ -206,7 +206,7 @@ func (c *Cluster) start(command schedule.Command) (prompts []int, err error) {
 			e.Resume([]*rollout.Partial{partial}, c.sampling, rollout.Reprefill)
 		}
 	}
-	return prompts, nil
+	return prompts
 }
 
 // prompt is the prompt of a sample.

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"driftlab/model"
+	"driftlab/results/record/atomicfile"
 	"driftlab/trainer/method"
 
 	"go.yaml.in/yaml/v4"
@@ -137,7 +138,7 @@ func findText(nameOrPath string) (file string, text []byte, err error) {
 		if !isPath && errors.Is(err, fs.ErrNotExist) {
 			return fail("no file and no shipped recipe of that name: %v; `simulate methods recipes` lists them", method.UnknownName(nameOrPath, Names()))
 		}
-		return fail("%v", reason(err))
+		return fail("%v", atomicfile.Cause(err))
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err == nil && info.IsDir() {
@@ -146,17 +147,9 @@ func findText(nameOrPath string) (file string, text []byte, err error) {
 	// One byte more than a recipe may have: readTree then says that it is too long.
 	text, err = io.ReadAll(io.LimitReader(f, maxText+1))
 	if err != nil {
-		return fail("%v", reason(err))
+		return fail("%v", atomicfile.Cause(err))
 	}
 	return nameOrPath, text, nil
-}
-
-// reason strips the operation and the path from an error of the operating system.
-func reason(err error) error {
-	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		return p.Err
-	}
-	return err
 }
 
 // Locate returns where a field of a recipe was written: the file and the line,

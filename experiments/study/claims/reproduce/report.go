@@ -12,6 +12,7 @@ import (
 	"driftlab/experiments/study/sources"
 	"driftlab/results"
 	"driftlab/results/figure"
+	"driftlab/results/published"
 	"driftlab/results/record"
 	"driftlab/results/stats"
 )
@@ -227,6 +228,25 @@ func (r *Result) own() judge.Verdict {
 
 // overRates is the verdict where all learning rates agree, and else undecided.
 func (j *Judged) overRates() judge.Verdict { return j.Verdict.OverRates(j.decisive()) }
+
+// Agreement says how many verdicts of the claims' own checks are the published ones, and what the others are; empty for previews alone.
+func Agreement(list []Result) string {
+	n, others := 0, []string{}
+	for i := range list {
+		r := &list[i]
+		k, ok := readVerdict(published.Claims()[r.Claim.ID].Verdict, r.Claim)
+		if !ok || r.Provisional() {
+			continue
+		}
+		if n++; r.own() != k.Confirmed {
+			others = append(others, fmt.Sprintf("; %s is %s, published as %s", r.Claim.ID, r.own(), k.Confirmed))
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d verdicts are the published ones%s.\n", n-len(others), n, strings.Join(others, ""))
+}
 
 // verdictText is the confirmed verdict, and that it is a preview while that of the claim's own check is provisional.
 func (r *Result) verdictText() string {

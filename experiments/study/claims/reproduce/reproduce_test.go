@@ -429,6 +429,24 @@ func TestConjectures(t *testing.T) {
 	}
 }
 
+// TestAgreement: the published results agree with themselves, another verdict is named, and a preview counts for none.
+func TestAgreement(t *testing.T) {
+	list := slices.DeleteFunc(slices.Clone(must.Get(judgedPublished())(t)), func(r Result) bool { return r.Provisional() })
+	if got, want := Agreement(list), fmt.Sprintf("%d of %[1]d verdicts are the published ones.\n", len(list)); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	i := slices.IndexFunc(list, func(r Result) bool { return r.own() == judge.Reproduced && r.Fresh != nil })
+	other, preview := list[i], list[i]
+	other.Verdict = judge.Refuted
+	preview.Size = claim.Quick
+	if got, want := Agreement([]Result{other, preview}), fmt.Sprintf("0 of 1 verdicts are the published ones; %s is undecided, published as reproduced.\n", other.Claim.ID); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := Agreement([]Result{preview}); got != "" {
+		t.Errorf("a preview: %q", got)
+	}
+}
+
 // TestFresh: a second measurement with other seeds is judged by itself, stays
 // when the first is run again alone, and is on every page.
 func TestFresh(t *testing.T) {
