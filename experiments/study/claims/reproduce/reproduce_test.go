@@ -389,7 +389,7 @@ func TestPublishedObservations(t *testing.T) {
 			t.Errorf("%s: judged again it is %s, published is %s", list[i].Claim.ID, got, verdicts[list[i].Claim.ID])
 		}
 	}
-	pages := map[string][]byte{"verdicts.md": []byte(Verdicts(list)), "conjectures.md": []byte(Conjectures(list))}
+	pages := map[string][]byte{"verdicts.md": []byte(Verdicts(list)), "conjectures.md": []byte(Conjectures(list)), "seeds.md": []byte(seedsPage(t, list))}
 	for i := range list {
 		r := &list[i]
 		if *update {
