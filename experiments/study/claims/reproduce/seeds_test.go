@@ -87,7 +87,7 @@ func seedsPage(t *testing.T, list []Result) string {
 	if m == 0 {
 		return page
 	}
-	return page + fmt.Sprintf("\n%d claims without training were measured a third time, with seeds from %d; %d have the published verdict. The others:\n\n"+
+	return page + fmt.Sprintf("\n%d claims that train nothing were measured a third time, with seeds from %d; %d have the published verdict. The others:\n\n"+
 		"| claim | published | third seeds |\n|---|---|---|\n%s\n"+
 		"`simulate reproduce CLAIM ... --seed %[2]d --out DIR` measures them, and `go test ./experiments/study/claims/reproduce -run ThirdSeeds -third DIR` writes `%[5]s`.\n",
 		m, of.First, m-moved, &again, thirdFile)
