@@ -78,7 +78,7 @@ func (n *Numerics) set(field, text string) error {
 
 // Preset returns the numerics of that name.
 func Preset(name string) (Numerics, bool) {
-	if i := slices.Index(PresetNames(), name); i >= 0 {
+	if i := slices.IndexFunc(presets(), func(n Numerics) bool { return n.Name == name }); i >= 0 {
 		return presets()[i], true
 	}
 	return Numerics{}, false

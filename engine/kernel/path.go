@@ -21,7 +21,12 @@ const (
 )
 
 // String returns "go", "avx2", "avx512" or "neon".
-func (p Path) String() string { return [...]string{"go", "avx2", "avx512", "neon"}[p] }
+func (p Path) String() string {
+	if names := [...]string{"go", "avx2", "avx512", "neon"}; p >= 0 && int(p) < len(names) {
+		return names[p]
+	}
+	return fmt.Sprintf("path(%d)", int32(p))
+}
 
 // current is the path in use.
 var current atomic.Int32

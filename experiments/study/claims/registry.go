@@ -60,7 +60,7 @@ func load() (list []claim.Claim, err error) {
 
 // Lookup returns the claim of that id.
 func Lookup(id string) (claim.Claim, bool) {
-	if i := slices.Index(IDs(), id); i >= 0 {
+	if i := slices.IndexFunc(read(), func(c claim.Claim) bool { return c.ID == id }); i >= 0 {
 		return read()[i], true
 	}
 	return claim.Claim{}, false

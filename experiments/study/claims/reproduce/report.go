@@ -232,8 +232,7 @@ func (j *Judged) overRates() judge.Verdict { return j.Verdict.OverRates(j.decisi
 // Agreement says how many verdicts of the claims' own checks are the published ones, and what the others are; empty for previews alone.
 func Agreement(list []Result) string {
 	n, others := 0, []string{}
-	for i := range list {
-		r := &list[i]
+	for _, r := range list {
 		k, ok := readVerdict(published.Claims()[r.Claim.ID].Verdict, r.Claim)
 		if !ok || r.Provisional() {
 			continue

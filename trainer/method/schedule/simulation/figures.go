@@ -142,7 +142,7 @@ func Laws() []string {
 
 // LookupLaw finds a preset; the error names the nearest.
 func LookupLaw(name string) (Law, error) {
-	if i := slices.Index(Laws(), name); i >= 0 {
+	if i := slices.IndexFunc(laws, func(l Law) bool { return l.Name == name }); i >= 0 {
 		return laws[i], nil
 	}
 	return Law{}, method.UnknownName(name, Laws())
