@@ -62,7 +62,7 @@ func readThird(t *testing.T) (of otherSeeds) {
 func seedsPage(t *testing.T, list []Result) string {
 	of := readThird(t)
 	var fresh, again strings.Builder
-	var n, m, others, moved int
+	var n, m, others, moved, train int
 	for i := range list {
 		r := &list[i]
 		if r.Fresh != nil {
@@ -74,6 +74,7 @@ func seedsPage(t *testing.T, list []Result) string {
 		}
 		if v, ok := of.Verdicts[r.Claim.ID]; ok {
 			m++
+			train += min(1, len(r.Claim.Rates))
 			if v != r.own() {
 				moved++
 				fmt.Fprintf(&again, "| [%s](%[1]s/README.md) | %s | %s |\n", r.Claim.ID, r.own(), v)
@@ -87,8 +88,8 @@ func seedsPage(t *testing.T, list []Result) string {
 	if m == 0 {
 		return page
 	}
-	return page + fmt.Sprintf("\n%d claims that train nothing were measured a third time, with seeds from %d; %d have the published verdict. The others:\n\n"+
+	return page + fmt.Sprintf("\n%d of %d claims were measured a third time, with seeds from %d; %d of them train. %d have the published verdict. The others:\n\n"+
 		"| claim | published | third seeds |\n|---|---|---|\n%s\n"+
-		"`simulate reproduce CLAIM ... --seed %[2]d --out DIR` measures them, and `go test ./experiments/study/claims/reproduce -run ThirdSeeds -third DIR` writes `%[5]s`.\n",
-		m, of.First, m-moved, &again, thirdFile)
+		"`simulate reproduce CLAIM ... --seed %[3]d --out DIR` measures them, and `go test ./experiments/study/claims/reproduce -run ThirdSeeds -third DIR` writes `%[7]s`.\n",
+		m, n, of.First, train, m-moved, &again, thirdFile)
 }
