@@ -74,7 +74,9 @@ func seedsPage(t *testing.T, list []Result) string {
 		}
 		if v, ok := of.Verdicts[r.Claim.ID]; ok {
 			m++
-			train += min(1, len(r.Claim.Rates))
+			if len(r.Claim.Rates) > 0 && !r.Claim.Frozen {
+				train++
+			}
 			if v != r.own() {
 				moved++
 				fmt.Fprintf(&again, "| [%s](%[1]s/README.md) | %s | %s |\n", r.Claim.ID, r.own(), v)
