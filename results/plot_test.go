@@ -81,6 +81,15 @@ func TestSVG(t *testing.T) {
 			t.Errorf("no %s in the drawing", want)
 		}
 	}
+	// Every colour that is drawn has a dark one, and no other colour has.
+	style, drawing, _ := strings.Cut(text, "</style>")
+	for i, c := range palette {
+		for _, property := range []string{"fill:", "stroke:"} {
+			if has, drawn := strings.Contains(style, property+hex(c)+`"]`), strings.Contains(drawing, property+hex(c)); has != drawn {
+				t.Errorf("%s%s of place %d is drawn: %t, has a dark rule: %t", property, hex(c), i, drawn, has)
+			}
+		}
+	}
 }
 
 func TestPNGPaper(t *testing.T) {

@@ -195,7 +195,7 @@ type contents struct {
 // newPage is the page of a report without its contents.
 func newPage(r *Report) *page {
 	p := &page{Report: r, Licence: asset("uplot/LICENSE"), MetricsFile: record.MetricsFile, Early: template.JS(asset("early.js")), ids: map[string]int{}, explained: map[string]bool{},
-		Style:  template.CSS(asset("uplot/uPlot.min.css") + "\n" + asset("report.css") + darkRules(`:root[data-theme="dark"] figure.drawing `, "")),
+		Style:  template.CSS(asset("uplot/uPlot.min.css") + "\n" + asset("report.css") + darkRules(`:root[data-theme="dark"] figure.drawing `, func(string) bool { return true })),
 		Script: template.JS(asset("paper.js") + asset("report.js"))}
 	p.parts = template.Must(template.New("").Funcs(template.FuncMap{
 		"render": p.render, "class": emphasisClass, "shade": shadeClass, "site": SiteNav,
@@ -463,15 +463,15 @@ func svg(f *figure.Figure, alone bool) []byte {
 	head := strings.Replace(text[open:end], "<svg", `<svg role="img"`, 1) + "\n<title>" + html.EscapeString(d.describe()) + "</title>\n"
 	if alone {
 		body = strings.ReplaceAll(body, textStyles, "")
-		head = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" + head + "<style>" + textFonts + "@media (prefers-color-scheme: dark){\n" + darkRules("", body) + "}</style>\n"
+		head = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" + head + "<style>" + textFonts + "@media (prefers-color-scheme: dark){\n" + darkRules("", func(style string) bool { return strings.Contains(body, style) }) + "}</style>\n"
 	}
 	return []byte(head + body)
 }
 
 // darkRules are the CSS rules that turn the light theme's colours, which the
-// drawing carries inline, into the dark theme's, below a selector: those of the colours
-// in a text, or all of them for an empty one.
-func darkRules(scope, drawn string) string {
+// drawing carries inline, into the dark theme's, below a selector: those of the inline
+// styles that are drawn.
+func darkRules(scope string, drawn func(style string) bool) string {
 	var b strings.Builder
 	pairs := [][2]color.NRGBA{{light.paper, dark.paper}, {light.ink, dark.ink}, {light.muted, dark.muted}, {light.grid, dark.grid}}
 	for i := range palette {
@@ -480,8 +480,8 @@ func darkRules(scope, drawn string) string {
 	for _, pair := range pairs {
 		from, to := hex(pair[0]), hex(pair[1])
 		for _, property := range []string{"fill", "stroke"} {
-			if strings.Contains(drawn, property+":"+from) || drawn == "" {
-				fmt.Fprintf(&b, "%s[style*=\"%s:%s\"]{%s:%s!important}\n", scope, property, from, property, to)
+			if style := property + ":" + from; drawn(style) {
+				fmt.Fprintf(&b, "%s[style*=\"%s\"]{%s:%s!important}\n", scope, style, property, to)
 			}
 		}
 	}
