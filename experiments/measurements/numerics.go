@@ -17,9 +17,7 @@ func numerics(preset string) engine.Numerics {
 
 func renamed(n engine.Numerics, name string, edit func(*engine.Numerics)) engine.Numerics {
 	n.Name = name
-	if edit != nil {
-		edit(&n)
-	}
+	edit(&n)
 	return n
 }
 
