@@ -259,9 +259,6 @@ func (m *gapExponent) Measure(e *claim.Env, o *claim.Observation) {
 		}
 		slope += stats.Slope(x, y) / float64(n)
 	}
-	for i := range mean {
-		mean[i] = elementary.Exp(mean[i])
-	}
 	o.Set("slope", slope)
-	o.Set("gap", mean...)
+	o.Set("gap", stats.Each(mean, elementary.Exp)...)
 }

@@ -369,11 +369,8 @@ func (k *aggregation) block(length int) int {
 // sampled responses also differs from the truth by noise, which is subtracted
 // from the squared bias; sampled is their number, and 0 means an exact mean.
 func efficiency(mean [sgaParams]float64, square float64, truth [sgaParams]float64, sampled int) (bias, variance, power float64) {
-	var off [sgaParams]float64
-	for i := range off {
-		off[i] = mean[i] - truth[i]
-	}
-	away, trace := stats.Dot(off[:], off[:]), square-stats.Dot(mean[:], mean[:])
+	off := stats.Differences(mean[:], truth[:])
+	away, trace := stats.Dot(off, off), square-stats.Dot(mean[:], mean[:])
 	if sampled > 0 {
 		away = max(away-trace/float64(sampled), 0)
 	}

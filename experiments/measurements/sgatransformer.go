@@ -44,11 +44,7 @@ func gradients(l *measure.Learner, parts []*batch.Batch, k *aggregation) [][]flo
 				}
 				continue
 			}
-			logs := make([]float64, to-from)
-			for t := range logs {
-				logs[t] = m.Old.Logp[from+t] - m.LogpRoll[from+t]
-			}
-			k.weights(w, logs)
+			k.weights(w, stats.Differences(m.Old.Logp[from:to], m.LogpRoll[from:to]))
 			for t := range w {
 				w[t] *= gain
 			}

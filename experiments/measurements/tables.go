@@ -90,11 +90,7 @@ func score(b *batch.Batch, logits []float64) []float64 {
 // train makes a run and returns the mean pass rate over its last third.
 func (r *tableRun) train(rng *rand.Rand, a tableArm, rate float64) float64 {
 	rec := claim.Must(recipe.Load("headline", a.Set...))
-	var rewards []reward.Shaper
-	for _, p := range rec.Reward {
-		rewards = append(rewards, p.New())
-	}
-	objective, pipeline, estimator, scorer := rec.Loss.New(), rec.Correction.Pipeline(), rec.Advantage.New(), reward.NewScorer(rewards...)
+	objective, pipeline, estimator, scorer := rec.Loss.New(), rec.Correction.Pipeline(), rec.Advantage.New(), rec.Reward.New()
 	groups, cuts, updates := max(a.Prompts, 8), max(a.Minibatches, 1), cmp.Or(a.Updates, 48)
 	theta := r.first
 	history := [][tableSize]float64{theta}
