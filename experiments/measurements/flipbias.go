@@ -473,16 +473,9 @@ func (k *gradientBias) biases(differences [][]float32, weights [][][]float64) (b
 		}
 	}
 	for d := range norms {
-		var list []float64
-		for s := range norms[d] {
-			list = append(list, norms[d][s].square())
-		}
-		bias = append(bias, list)
+		bias = append(bias, each(norms[d], (*tkdNorm).square))
 	}
-	for s := range truth {
-		oracle = append(oracle, truth[s].square())
-	}
-	return bias, oracle
+	return bias, each(truth, (*tkdNorm).square)
 }
 
 // flipBias measures the gradient bias that injected flips of routes cause at equal token KL, on

@@ -77,10 +77,7 @@ func forecastAUROC(j *claim.Judge, _, texts []string) []float64 {
 			}
 		}
 		weights := fitForecast(others)
-		var forecast []float64
-		for _, w := range windows[i][1] {
-			forecast = append(forecast, stats.Dot(weights, w.x))
-		}
+		forecast := each(windows[i][1], func(w *trainingWindow) float64 { return stats.Dot(weights, w.x) })
 		var sorted []float64
 		var labels []bool
 		for _, k := range stats.Order(forecast) {
@@ -103,10 +100,7 @@ func fitForecast(windows []trainingWindow) []float64 {
 	n := len(windows[0].x)
 	penalty, weights := make([]float64, n), make([]float64, n)
 	for k := 1; k < n; k++ {
-		column := make([]float64, len(windows))
-		for i, w := range windows {
-			column[i] = w.x[k]
-		}
+		column := each(windows, func(w *trainingWindow) float64 { return w.x[k] })
 		penalty[k] = math.MaxFloat32
 		if slices.Max(column) > slices.Min(column) {
 			deviation := stats.Deviation(column)

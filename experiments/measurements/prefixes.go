@@ -286,9 +286,5 @@ func flatten(b *batch.Batch) {
 
 // doubles are the values in double precision.
 func doubles(x []float32) []float64 {
-	out := make([]float64, len(x))
-	for i, v := range x {
-		out[i] = float64(v)
-	}
-	return out
+	return each(x, func(v *float32) float64 { return float64(*v) })
 }

@@ -136,6 +136,7 @@ func setCut(o *claim.Observation, level string, now *batch.Batch) {
 	o.Set(level+" left after a large shift", left, far)
 }
 
+// each is a figure of every entry of a list.
 func each[T any](list []T, of func(*T) float64) []float64 {
 	out := make([]float64, len(list))
 	for i := range list {
