@@ -754,14 +754,13 @@ func (l *list) extend(items []any) (folded int) {
 func (l *list) fold(items []any, whole bool) bool {
 	before := len(l.numbers)
 	for _, item := range items {
-		x, fraction := item.(float64)
-		if n, ok := item.(int64); ok && n >= -exact && n <= exact {
-			x, fraction = float64(n), false
-		} else if !fraction {
-			l.numbers = l.numbers[:before]
-			return false
+		x, ok := item.(float64)
+		if whole {
+			var n int64
+			n, ok = item.(int64)
+			x, ok = float64(n), ok && n >= -exact && n <= exact
 		}
-		if fraction == whole {
+		if !ok {
 			l.numbers = l.numbers[:before]
 			return false
 		}
@@ -1033,10 +1032,7 @@ func (f *File) readPickle(in Input, visit func(*Row) error) error {
 	for i := range s.rows {
 		var row Row
 		row.reset()
-		row.Line = i + 1
-		if step := whole(metadata.get("global_step")); step != Unknown {
-			row.Step = step
-		}
+		row.Line, row.Step = i+1, whole(metadata.get("global_step"))
 		if err := s.row(i, &row); err != nil {
 			f.damage(i+1, 0, err.Error())
 			continue
