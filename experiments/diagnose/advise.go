@@ -446,10 +446,7 @@ func (v *view) fill(row *reader.Row, file string) {
 	v.file = file
 	v.row, v.whole, v.placed = row, true, false
 	v.at, v.ok, v.roll, v.old, v.ratio = v.at[:0], v.ok[:0], v.roll[:0], v.old[:0], v.ratio[:0]
-	for i, m := range row.Mask {
-		if !m {
-			continue
-		}
+	for i := range masked.Kept(row.Mask) {
 		v.at = append(v.at, i)
 		if roll, old := row.Roll[i], row.Old[i]; isLogp(roll) && isLogp(old) {
 			v.ok, v.roll, v.old = append(v.ok, i), append(v.roll, roll), append(v.old, old)

@@ -7,6 +7,7 @@ import (
 
 	"driftlab/experiments/diagnose/reader"
 	"driftlab/precision/elementary"
+	"driftlab/trainer/method/masked"
 )
 
 const (
@@ -333,8 +334,8 @@ type headSide struct {
 const headApart, wholeHead = 0.02, 1e-6
 
 func (c *heads) add(r *reader.Row) {
-	for i, trained := range r.Mask {
-		if !trained || r.HeadEnds == nil || r.Token == nil {
+	for i := range masked.Kept(r.Mask) {
+		if r.HeadEnds == nil || r.Token == nil {
 			continue
 		}
 		h := r.HeadOf(i)

@@ -12,6 +12,7 @@ import (
 	"driftlab/experiments/diagnose/reader"
 	"driftlab/precision/elementary"
 	"driftlab/results/stats"
+	"driftlab/trainer/method/masked"
 )
 
 // answer is what the checks of learning keep of a response.
@@ -69,10 +70,7 @@ func (a *answers) add(r *reader.Row) {
 		x.group = hashIDs(prompt, []int32{int32(r.Step)})
 	}
 	first := true
-	for i, m := range r.Mask {
-		if !m {
-			continue
-		}
+	for i := range masked.Kept(r.Mask) {
 		x.length++
 		if r.Advantage == nil || !isFinite(r.Advantage[i]) {
 			continue
@@ -566,8 +564,8 @@ type movedTokens struct {
 }
 
 func (c *movedTokens) add(r *reader.Row) {
-	for i, m := range r.Mask {
-		if !m || r.New == nil || r.Old == nil || !isFinite(r.New[i]) || !isFinite(r.Old[i]) {
+	for i := range masked.Kept(r.Mask) {
+		if r.New == nil || r.Old == nil || !isFinite(r.New[i]) || !isFinite(r.Old[i]) {
 			continue
 		}
 		d := r.New[i] - r.Old[i]
@@ -634,10 +632,7 @@ func (c *referenceKL) add(r *reader.Row) {
 	if r.Ref == nil || policy == nil {
 		return
 	}
-	for i, m := range r.Mask {
-		if !m {
-			continue
-		}
+	for i := range masked.Kept(r.Mask) {
 		ratio := r.Ref[i] - policy[i]
 		if !isFinite(ratio) {
 			continue
@@ -766,14 +761,11 @@ func (c *ownMask) add(r *reader.Row) {
 	if r.Masked == nil {
 		return
 	}
-	trained, masked := 0, 0
-	for i, m := range r.Mask {
-		if !m {
-			continue
-		}
+	trained, removed := 0, 0
+	for i := range masked.Kept(r.Mask) {
 		off := r.Masked[i]
 		trained++
-		masked += count1(off)
+		removed += count1(off)
 		c.last += count1(off && !slices.Contains(r.Mask[i+1:], true))
 		if r.Roll != nil && r.Old != nil && isFinite(r.Old[i]-r.Roll[i]) {
 			x := k3Of(r.Old[i] - r.Roll[i])
@@ -798,9 +790,9 @@ func (c *ownMask) add(r *reader.Row) {
 	}
 	if trained > 0 {
 		c.responses++
-		c.gone += count1(masked == trained)
+		c.gone += count1(removed == trained)
 	}
-	c.n, c.masked = c.n+trained, c.masked+masked
+	c.n, c.masked = c.n+trained, c.masked+removed
 }
 
 // concentrated is the part of the masked tokens that a few ids hold, which have a tenth of it of all tokens.
@@ -876,8 +868,8 @@ func (c *sureness) add(r *reader.Row) {
 	}
 	c.own = c.own || r.Entropy != nil
 	s := c.steps.at(r.Step)
-	for i, m := range r.Mask {
-		if x := float64(sign * column[i]); m && isLogp(-x) {
+	for i := range masked.Kept(r.Mask) {
+		if x := float64(sign * column[i]); isLogp(-x) {
 			c.all.join(stepSum{1, x, 0})
 			s.join(stepSum{1, x, 0})
 			c.sure += count1(x < certain)
@@ -954,8 +946,8 @@ func (c *gapGrowth) add(r *reader.Row) {
 		return
 	}
 	s := c.steps.at(r.Step)
-	for i, m := range r.Mask {
-		if m && isLogp(r.Roll[i]) && isLogp(r.Old[i]) {
+	for i := range masked.Kept(r.Mask) {
+		if isLogp(r.Roll[i]) && isLogp(r.Old[i]) {
 			d := r.Old[i] - r.Roll[i]
 			s.join(stepSum{1, min(abs(d), slidCap), k3Of(d)}) // a wild token is not growth
 		}
