@@ -190,7 +190,7 @@ func (f field) read(v *values) (text string, ok bool) {
 		text = v.text(key, f.otherwise)
 		name, ok := penalties[strings.ToLower(text)]
 		if !ok && v.has(key) {
-			v.nowhere(key, text, "")
+			v.leave(key, fmt.Sprintf("%q has no counterpart here", text))
 		}
 		return name, ok
 	case f.words != nil:
@@ -294,7 +294,7 @@ func (g *group) known(v *values, checked map[string]bool) bool {
 			}):
 			case slices.Equal(c.keys, g.choose) && v.framework.table.find(key) != nil:
 				if !slices.ContainsFunc(g.rows, func(r *row) bool { return len(r.conds) == 0 }) {
-					v.nowhere(key, text, g.part)
+					v.leavePart(key, g.part, fmt.Sprintf("%q has no counterpart here", text))
 					return false
 				}
 			default:
@@ -307,11 +307,11 @@ func (g *group) known(v *values, checked map[string]bool) bool {
 	return true
 }
 
-// nowhere leaves a value that has no counterpart; of the loss and the advantage it changes the objective.
-func (v *values) nowhere(key, text, part string) {
-	v.leave(key, fmt.Sprintf("%q has no counterpart here", text))
+// leavePart leaves a key of a part of a recipe; of the loss and the advantage that changes the objective.
+func (v *values) leavePart(key, part, why string) {
+	v.leave(key, why)
 	if part == "loss" || part == "advantage" {
-		v.other = append(v.other, fmt.Sprintf("`%s` = %s", v.by[key].Path, text))
+		v.other = append(v.other, fmt.Sprintf("`%s` = %s", v.by[key].Path, v.by[key].Text))
 	}
 }
 
@@ -356,10 +356,7 @@ func (g *group) read(v *values, c *Config, l *lossFields) {
 	if r.verdict != "" {
 		for _, key := range keys {
 			if v.has(key) && r.verdict != "!" {
-				v.leave(key, r.why)
-				if g.part == "loss" || g.part == "advantage" {
-					v.other = append(v.other, fmt.Sprintf("`%s` = %s", v.by[key].Path, v.by[key].Text))
-				}
+				v.leavePart(key, g.part, r.why)
 			}
 		}
 		return
