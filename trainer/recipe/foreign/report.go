@@ -29,7 +29,7 @@ type Setting struct {
 // report says of every setting what became of it.
 func (f *framework) report(v *values, c *Config) {
 	for _, s := range v.all {
-		one := Setting{Key: s.Path, Value: s.Shown(), Line: s.Line}
+		one := Setting{Key: s.Path, Value: s.Shown(), Line: s.Line, Fate: NotTaken, Why: "not known to this reader of " + f.name}
 		key, whose := f.place(s, v.block)
 		e := f.table.line(s.Path)
 		if whose == known {
@@ -37,16 +37,15 @@ func (f *framework) report(v *values, c *Config) {
 		}
 		switch {
 		case whose == unknown:
-			one.Fate, one.Why = NotTaken, "not known to this reader of "+f.name
 		case whose == known && v.left[key] != "":
-			one.Fate, one.Why = NotTaken, v.left[key]
+			one.Why = v.left[key]
 		case s.Why != "" && (whose == known || e != nil && !reasons[e.reason].without):
-			one.Fate, one.Why = NotTaken, s.Why
+			one.Why = s.Why
 		case whose == known && v.by[key].Why != "":
-			one.Fate, one.Why = NotTaken, v.by[key].Why
+			one.Why = v.by[key].Why
 		case e != nil && e.reason != "":
 			reason := reasons[trueReason(e.reason, s.Path)]
-			one.Fate, one.Why = NotTaken, reason.why
+			one.Why = reason.why
 			if reason.without {
 				one.Fate = NoEffect
 			}
@@ -57,9 +56,7 @@ func (f *framework) report(v *values, c *Config) {
 		case whose == known && s.Null:
 			one.Fate, one.Why = NoEffect, "null: the framework's default"
 		case whose == known:
-			one.Fate, one.Why = NotTaken, "it has no effect next to the other settings of this configuration"
-		default:
-			one.Fate, one.Why = NotTaken, "not known to this reader of "+f.name
+			one.Why = "it has no effect next to the other settings of this configuration"
 		}
 		c.Settings = append(c.Settings, one)
 	}
