@@ -149,9 +149,6 @@ func (f *flattener) add(at string, n *yaml.Node, depth int) {
 			}
 			f.add(join(at, n.Content[i].Value), n.Content[i+1], depth+1)
 		}
-		if len(n.Content) > 0 {
-			return
-		}
 	case yaml.SequenceNode:
 		for i, c := range n.Content {
 			if f.err != nil {
@@ -159,9 +156,9 @@ func (f *flattener) add(at string, n *yaml.Node, depth int) {
 			}
 			f.add(join(at, strconv.Itoa(i)), c, depth+1)
 		}
-		if len(n.Content) > 0 {
-			return
-		}
+	}
+	if len(n.Content) > 0 {
+		return
 	}
 	null := n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" || n.Value == "None"
 	f.list = append(f.list, Setting{Path: at, Text: n.Value, Null: null, Line: n.Line})
