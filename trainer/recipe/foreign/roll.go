@@ -73,8 +73,8 @@ func rollAdvantage(v *values, c *Config) {
 // Source: alibaba/ROLL roll/utils/functionals.py, reward_postprocess; roll/pipeline/agentic/agentic_config.py.
 func rollNormalization(v *values, estimator string) (mean, std string) {
 	const agentic = "reward_normalization."
-	word := func(key, without string) string {
-		switch x := v.text(key, without); x {
+	word := func(key string) string {
+		switch x := v.text(key, ""); x {
 		case "batch", "group":
 			return x
 		case "running":
@@ -84,7 +84,7 @@ func rollNormalization(v *values, estimator string) (mean, std string) {
 	}
 	switch {
 	case v.any(agentic+"norm_mean_type", agentic+"norm_std_type"):
-		return word(agentic+"norm_mean_type", ""), word(agentic+"norm_std_type", "")
+		return word(agentic + "norm_mean_type"), word(agentic + "norm_std_type")
 	case v.has(agentic + "method"):
 		over := "group"
 		if g := v.text(agentic+"grouping", "batch"); g == "batch" || g == "global" {
@@ -105,5 +105,5 @@ func rollNormalization(v *values, estimator string) (mean, std string) {
 		}
 		return "group", "group"
 	}
-	return word("norm_mean_type", ""), word("norm_std_type", "")
+	return word("norm_mean_type"), word("norm_std_type")
 }

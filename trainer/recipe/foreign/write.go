@@ -149,7 +149,6 @@ func (w *writing) correction() {
 		masks = append(masks, m.(map[string]any))
 	}
 	used := map[*group]bool{}
-	mine := func(p piece) bool { return p.part != "weights" && p.part != "mask" }
 	take := func(m matched, g *group) {
 		used[g] = true
 		w.inLoss = w.inLoss || m.row.written
@@ -177,7 +176,7 @@ func (w *writing) correction() {
 				if w.skip != nil && w.skip(r) {
 					continue
 				}
-				if m := r.match(g, weights, masks, mine); m.better(best) && (part == "mask") == (m.weights == nil) {
+				if m := r.match(g, weights, masks); m.better(best) && (part == "mask") == (m.weights == nil) {
 					best = m
 				}
 			}
@@ -212,13 +211,13 @@ func (m matched) better(than matched) bool {
 }
 
 // match finds what of the weights and masks a row says.
-func (r *row) match(g *group, weights map[string]any, masks []map[string]any, other func(piece) bool) (m matched) {
+func (r *row) match(g *group, weights map[string]any, masks []map[string]any) (m matched) {
 	if !r.writable() {
 		return m
 	}
 	for _, p := range r.parts {
 		switch {
-		case other(p):
+		case p.part != "weights" && p.part != "mask":
 			continue
 		case p.part == "weights":
 			pairs, lost, ok := p.match(weights, false)
