@@ -19,12 +19,7 @@ func (p *dora) Traits() Traits {
 	return Traits{Reload: Pin, Old: Rollout, Bound: p.K}
 }
 
-func (p *dora) flight(v View) int {
-	if p.Flight == 0 {
-		return 2 * v.Batch
-	}
-	return max(p.Flight, v.Batch)
-}
+func (p *dora) flight(v View) int { return max(cmp.Or(p.Flight, 2*v.Batch), v.Batch) }
 
 // capacity is the number of samples that can still be trained before those of a
 // version are more than K old.

@@ -47,10 +47,7 @@ func (*april) Traits() Traits {
 // Admit fills up to the over-sampled batch at the start of a rollout, and starts
 // another where refusals leave fewer than B.
 func (p *april) Admit(v View) int {
-	over := max(p.OverSampling, v.Batch)
-	if p.OverSampling == 0 {
-		over = 2 * v.Batch
-	}
+	over := max(cmp.Or(p.OverSampling, 2*v.Batch), v.Batch)
 	n := len(v.Flight)
 	switch {
 	case !v.Idle || v.Unpublished > 0:
