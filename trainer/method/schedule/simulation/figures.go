@@ -55,17 +55,16 @@ type Figures struct {
 func FiguresOf(r *Run) Figures {
 	n := r.Counts
 	whole := float64(r.Makespan)
-	f := Figures{
+	return Figures{
 		Use: r.Use, Seconds: whole / 1e6, StepSeconds: ratio(whole/1e6, float64(len(r.Updates))),
-		Throughput: ratio(float64(n.TrainedTokens), whole/1e6), Tokens: ratio(float64(n.TrainedTokens+n.PromptTokens), whole/1e6),
+		RolloutSeconds: float64(covered(r.Log, r.Makespan)) / 1e6,
+		Throughput:     ratio(float64(n.TrainedTokens), whole/1e6), Tokens: ratio(float64(n.TrainedTokens+n.PromptTokens), whole/1e6),
 		Waste: ratio(float64(n.DecodedTokens-n.TrainedTokens), float64(n.DecodedTokens)), Thrown: ratio(float64(n.WastedTokens), float64(n.DecodedTokens)),
 		Reprefilled: n.ReprefilledTokens, LagMax: max(len(n.Lags)-1, 0), LagHistogram: n.Lags,
 		LagMean: mean(n.Lags), TokenLagMean: mean(n.TokenLags),
 		LengthRatio: ratio(ratio(float64(n.TrainedTokens), float64(n.Responses)), ratio(float64(r.StartedTokens), float64(r.Started))),
 		Mixed:       ratio(float64(n.Mixed), float64(n.Responses)), Copies: n.Copies, Dropped: n.Dropped, Requeued: n.Requeued,
 	}
-	f.RolloutSeconds = float64(covered(r.Log, r.Makespan)) / 1e6
-	return f
 }
 
 // covered is the time up to an end in which at least one worker generates.
