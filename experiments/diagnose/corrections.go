@@ -532,10 +532,10 @@ func (t *trial) evaluate(r recipe.Recipe) (*Evaluation, []float64, error) {
 	p, missing := t.evaluable(r)
 	e.Missing = append(e.Missing, missing...)
 	recorded, signs := t.batch.Advantage, []float64{1}
-	switch zero := func(a float64) bool { return a == 0 }; {
+	switch {
 	case !t.graded || !slices.ContainsFunc(recorded, func(a float64) bool { return a != 0 }):
 		e.BothSigns, recorded, signs = true, make([]float64, t.batch.Tokens()), []float64{1, -1}
-	case slices.ContainsFunc(recorded, zero):
+	case slices.Contains(recorded, 0):
 		signs = []float64{1, -1}
 	}
 	policy := r.Loss.New
