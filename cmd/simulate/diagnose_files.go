@@ -130,11 +130,10 @@ func readDump(a *diagnose.Analysis, name string, memory int64) error {
 		}
 		return f, info.Size(), nil
 	}}
-	switch {
-	case info.Mode().IsRegular():
+	if info.Mode().IsRegular() {
 		in.At, in.Size = f, info.Size()
-	default:
-		in.Stream = io.Reader(f)
+	} else {
+		in.Stream = f
 	}
 	return a.Read(in)
 }
