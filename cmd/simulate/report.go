@@ -180,9 +180,8 @@ func armsOf(groups []results.RunGroup, metric string) []armResult {
 
 // measured is nil for a figure that was not.
 func measured(x record.Number) *float64 {
-	v := float64(x)
-	if math.IsNaN(v) {
+	if math.IsNaN(float64(x)) {
 		return nil
 	}
-	return &v
+	return new(float64(x))
 }

@@ -35,11 +35,7 @@ const siteMark = `<nav class="site" aria-label="Site">`
 
 // Run writes the site.
 func (c *siteCmd) Run(a *app) error {
-	pages := siteReports()
-	var files []lab.File
-	for i := range pages {
-		files = append(files, lab.File{Name: pages[i].Site, Data: pages[i].HTML()})
-	}
+	files := each(siteReports(), func(p results.Report) lab.File { return lab.File{Name: p.Site, Data: p.HTML()} })
 	paths := []string{filepath.Join(c.Out, lab.SitePage), filepath.Join(c.Out, lab.DiagnosePage)}
 	paths = append(paths, each(files, func(f lab.File) string { return filepath.Join(c.Out, f.Name) })...)
 	if err := ownFiles(paths); err != nil { // before anything is compiled
