@@ -413,8 +413,24 @@ const mapFile = "map.json"
 // whose grid has no cells, since its base models are missing. No run is made.
 func PublishMap(dir string, grids []*Grid, from []string) error {
 	m := &stability.Map{Studies: []stability.Study{}}
+	var paths []string
 	for _, g := range grids {
-		d, err := g.take(filepath.Join(dir, g.Plan.Name), from)
+		paths = append(paths, filepath.Join(dir, g.Plan.Name))
+	}
+	var folders []*Store
+	for _, path := range append(paths, from...) {
+		s, err := openSweep(path)
+		if err == nil { // all are read before one is written: an outcome may stand in the folder of another study
+			err = s.withCells(func(*record.Cells) error { return nil })
+		}
+		if err != nil {
+			return err
+		}
+		folders = append(folders, s)
+	}
+	stored := map[string]string{}
+	for i, g := range grids {
+		d, err := g.take(folders[i], folders[len(grids):], stored)
 		if err != nil {
 			return err
 		}
@@ -472,12 +488,9 @@ func publishProblem(dir string, m *stability.Map, p stability.Problem) error {
 }
 
 // take joins what the folders of a study have of its plan, in short, the published one first; nil where none is of that study. The cells
-// of another study, which this one may share, stay with it: they would add rates that nobody asked for here.
-func (g *Grid) take(dir string, from []string) (*Folder, error) {
-	published, err := openSweep(dir)
-	if err != nil {
-		return nil, err
-	}
+// of another study, which this one may share, stay with it: they would add rates that nobody asked for here. An outcome that is
+// stored in the folder of another study, by key, is not stored again.
+func (g *Grid) take(published *Store, from []*Store, stored map[string]string) (*Folder, error) {
 	if len(g.Cells) == 0 {
 		x, err := published.Index()
 		if x == nil || err != nil {
@@ -490,12 +503,8 @@ func (g *Grid) take(dir string, from []string) (*Folder, error) {
 	for _, head := range x.heads() {
 		planned[head.Key], keys = head, append(keys, head.Key)
 	}
-	all := record.NewCells(dir, published.sums)
-	for _, folder := range append([]string{dir}, from...) {
-		other, err := openSweep(folder)
-		if err != nil {
-			return nil, err
-		}
+	all := record.NewCells(published.Dir, published.sums)
+	for _, other := range append([]*Store{published}, from...) {
 		made, err := other.Index()
 		if err != nil {
 			return nil, err
@@ -533,7 +542,18 @@ func (g *Grid) take(dir string, from []string) (*Folder, error) {
 	if published.cells, err = all.With(func(c *record.Cell) (bool, error) { return !early[c.Key], nil }); err != nil {
 		return nil, err
 	}
-	if err := published.Seal(keys); err != nil {
+	once, err := published.cells.With(func(c *record.Cell) (bool, error) {
+		if c.In = stored[c.Key]; c.In == "" {
+			stored[c.Key] = g.Plan.Name
+		} else {
+			c.Outcome = nil
+		}
+		return true, nil
+	})
+	if err == nil {
+		err = once.Seal(keys)
+	}
+	if err != nil {
 		return nil, err
 	}
 	asked := map[string]bool{}

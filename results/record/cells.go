@@ -33,8 +33,10 @@ type Cell struct {
 	Arm  string `json:"arm,omitempty"`
 	Seed uint64 `json:"seed"`
 	// Outcome is what it came to, Curve the figures of its steps; nil where there are none.
-	Outcome json.RawMessage `json:"outcome"`
+	Outcome json.RawMessage `json:"outcome,omitempty"`
 	Curve   json.RawMessage `json:"curve,omitempty"`
+	// In is the folder, next to this one, in which a line of the same key has the outcome; empty where this line has it.
+	In string `json:"in,omitempty"`
 }
 
 // differs says in what two cells of one key differ, whatever their arm is called; empty where
@@ -73,9 +75,40 @@ func NewCells(dir string, sums *Sums) *Cells {
 	return &Cells{dir: dir, sums: sums, cells: map[string]*Cell{}, from: map[string]string{}}
 }
 
-// ReadCells reads the cells of a folder, of which there may be none. Two values of one cell that
-// differ are an error.
+// ReadCells reads the cells of a folder, of which there may be none, with the outcomes that stand in folders next to it. Two values of
+// one cell that differ are an error.
 func ReadCells(dir string, sums *Sums) (*Cells, error) {
+	c, err := ownCells(dir, sums)
+	if err != nil {
+		return nil, err
+	}
+	folders := map[string]*Cells{}
+	for _, key := range c.order {
+		cell := c.cells[key]
+		if cell.In == "" {
+			continue
+		}
+		other := filepath.Join(dir, "..", cell.In)
+		if folders[other] == nil {
+			sums, err := ReadSums(other)
+			if err == nil {
+				folders[other], err = ownCells(other, sums)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		of := folders[other].Get(key)
+		if of == nil || of.Outcome == nil {
+			return nil, &FolderError{Path: dir, Problem: fmt.Sprintf("the outcome of %s stands in %s, which does not have it", key, other), Fix: "copy or restore the folders next to this one as well"}
+		}
+		cell.Outcome, cell.In = of.Outcome, ""
+	}
+	return c, nil
+}
+
+// ownCells reads the lines of a folder. Those with In have no outcome yet.
+func ownCells(dir string, sums *Sums) (*Cells, error) {
 	path := filepath.Join(dir, CellsFile)
 	text, err := readAtMost(path, mostCells)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -121,7 +154,7 @@ func ParseCells(path string, text []byte) (*Cells, error) {
 		}
 		cell := new(Cell)
 		bare, err := OpenLine(line)
-		if err == nil && (json.Unmarshal(bare, cell) != nil || cell.Key == "" || cell.Outcome == nil) {
+		if err == nil && (json.Unmarshal(bare, cell) != nil || cell.Key == "" || (cell.Outcome == nil) == (cell.In == "")) {
 			err = errors.New("not a cell")
 		}
 		if err != nil && !packed && bytes.IndexByte(rest, '\n') < 0 && !json.Valid(line) {

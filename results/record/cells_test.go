@@ -40,12 +40,45 @@ func TestCellsDamagedFile(t *testing.T) {
 		"x\n" + one:                                           "cells.jsonl:1: it has no seal",
 		one + line(t, "a", `{"n":3}`):                         "cells.jsonl:2: a second outcome of a, which differs from the one in line 1",
 		string(SealLine([]byte(`{"n":1}`))) + "\n":            "cells.jsonl:1: not a cell",
+		string(SealLine([]byte(`{"key":"a"}`))) + "\n":        "cells.jsonl:1: not a cell",
 		strings.Replace(one, `"n":1`, `"n":2`, 1):             "cells.jsonl:1: not as it was written",
 		two + strings.Replace(one, `"n":1`, `"n":4`, 1) + two: "cells.jsonl:2: not as it was written",
 	} {
 		if _, err := ParseCells(CellsFile, []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
+	}
+}
+
+// TestCellsInAnotherFolder: an outcome that stands in a folder next to this one is read from there, and is an error where it is not.
+func TestCellsInAnotherFolder(t *testing.T) {
+	root := t.TempDir()
+	here, other := filepath.Join(root, "here"), filepath.Join(root, "other")
+	seal := func(dir string, cells ...*Cell) {
+		t.Helper()
+		c := NewCells(dir, must.Get(ReadSums(dir))(t))
+		for _, cell := range cells {
+			c.put(cell)
+		}
+		must.Do(t, c.Seal(nil))
+	}
+	seal(here, &Cell{Key: "a", Arm: "one", Seed: 3, In: "other"}, &Cell{Key: "b", Outcome: []byte(`2`)})
+	for name, cell := range map[string]*Cell{"another key": {Key: "c", Outcome: []byte(`1`)}, "a cell without an outcome": {Key: "a", In: "here"}} {
+		seal(other, cell)
+		if _, err := ReadCells(here, must.Get(ReadSums(here))(t)); err == nil || !strings.Contains(err.Error(), "the outcome of a stands in "+other+", which does not have it") {
+			t.Errorf("%s there: %v", name, err)
+		}
+	}
+	seal(other, &Cell{Key: "a", Arm: "two", Outcome: []byte(`{"n":1}`)})
+	c := readCells(t, here)
+	if a := c.Get("a"); string(a.Outcome) != `{"n":1}` || a.Arm != "one" || a.Seed != 3 || a.In != "" || string(c.Get("b").Outcome) != `2` {
+		t.Errorf("%+v", a)
+	}
+	must.Do(t, c.Add(Cell{Key: "d", Outcome: []byte(`4`)}))
+	must.Do(t, c.Seal(nil))
+	must.Do(t, os.RemoveAll(other))
+	if c = readCells(t, here); len(c.Keys()) != 3 {
+		t.Errorf("%v: a folder that goes on does not have all of its outcomes", c.Keys())
 	}
 }
 
