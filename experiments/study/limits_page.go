@@ -409,35 +409,31 @@ func (v *view) limitSections(s *stability.Study) []results.Section {
 const mapFile = "map.json"
 
 // PublishMap takes what the folders of studies have of their plans into a published map: dir/NAME has the plan, the cells without their
-// curves and a page; dir has the figures of all, the picture and the page of problems. What is published already stays, and all of a study
-// whose grid has no cells, since its base models are missing. No run is made.
+// curves, of outcomes that studies share those that no folder before it has, and a page; dir has the figures of all, the picture and the
+// page of problems. What is published already stays, and all of a study whose grid has no cells, since its base models are missing. No
+// run is made.
 func PublishMap(dir string, grids []*Grid, from []string) error {
 	m := &stability.Map{Studies: []stability.Study{}}
-	var paths []string
+	var taken []*Folder
 	for _, g := range grids {
-		paths = append(paths, filepath.Join(dir, g.Plan.Name))
-	}
-	var folders []*Store
-	for _, path := range append(paths, from...) {
-		s, err := openSweep(path)
-		if err == nil { // all are read before one is written: an outcome may stand in the folder of another study
-			err = s.withCells(func(*record.Cells) error { return nil })
-		}
+		d, err := g.take(filepath.Join(dir, g.Plan.Name), from)
 		if err != nil {
 			return err
 		}
-		folders = append(folders, s)
+		taken = append(taken, d)
 	}
-	stored := map[string]string{}
-	for i, g := range grids {
-		d, err := g.take(folders[i], folders[len(grids):], stored)
-		if err != nil {
-			return err
-		}
-		if d == nil || len(d.Rows) == 0 { // its first runs judge nothing yet
+	stored := record.NewCells(dir, nil)
+	for i, d := range taken { // nothing is written before all is read: an outcome may stand in the folder of another study
+		if d == nil {
 			continue
 		}
-		study, err := d.publish(g.Plan.Declared)
+		if err := d.seal(stored); err != nil {
+			return err
+		}
+		if len(d.Rows) == 0 { // its first runs judge nothing yet
+			continue
+		}
+		study, err := d.publish(grids[i].Plan.Declared)
 		if err != nil {
 			return err
 		}
@@ -488,9 +484,12 @@ func publishProblem(dir string, m *stability.Map, p stability.Problem) error {
 }
 
 // take joins what the folders of a study have of its plan, in short, the published one first; nil where none is of that study. The cells
-// of another study, which this one may share, stay with it: they would add rates that nobody asked for here. An outcome that is
-// stored in the folder of another study, by key, is not stored again.
-func (g *Grid) take(published *Store, from []*Store, stored map[string]string) (*Folder, error) {
+// of another study, which this one may share, stay with it: they would add rates that nobody asked for here.
+func (g *Grid) take(dir string, from []string) (*Folder, error) {
+	published, err := openSweep(dir)
+	if err != nil {
+		return nil, err
+	}
 	if len(g.Cells) == 0 {
 		x, err := published.Index()
 		if x == nil || err != nil {
@@ -499,12 +498,16 @@ func (g *Grid) take(published *Store, from []*Store, stored map[string]string) (
 		return newFolder(published, x)
 	}
 	x := g.index()
-	planned, keys := map[string]record.Cell{}, []string(nil)
+	planned := map[string]record.Cell{}
 	for _, head := range x.heads() {
-		planned[head.Key], keys = head, append(keys, head.Key)
+		planned[head.Key] = head
 	}
-	all := record.NewCells(published.Dir, published.sums)
-	for _, other := range append([]*Store{published}, from...) {
+	all := record.NewCells(dir, published.sums)
+	for _, folder := range append([]string{dir}, from...) {
+		other, err := openSweep(folder)
+		if err != nil {
+			return nil, err
+		}
 		made, err := other.Index()
 		if err != nil {
 			return nil, err
@@ -542,20 +545,6 @@ func (g *Grid) take(published *Store, from []*Store, stored map[string]string) (
 	if published.cells, err = all.With(func(c *record.Cell) (bool, error) { return !early[c.Key], nil }); err != nil {
 		return nil, err
 	}
-	once, err := published.cells.With(func(c *record.Cell) (bool, error) {
-		if c.In = stored[c.Key]; c.In == "" {
-			stored[c.Key] = g.Plan.Name
-		} else {
-			c.Outcome = nil
-		}
-		return true, nil
-	})
-	if err == nil {
-		err = once.Seal(keys)
-	}
-	if err != nil {
-		return nil, err
-	}
 	asked := map[string]bool{}
 	for _, at := range x.wanted(done) {
 		asked[x.Arms[at.arm].Keys[at.seed]] = true
@@ -563,10 +552,23 @@ func (g *Grid) take(published *Store, from []*Store, stored map[string]string) (
 	x.Arms = slices.DeleteFunc(x.Arms, func(a Arm) bool { // most steps of a ladder are neither run nor asked for
 		return !slices.ContainsFunc(a.Keys, func(key string) bool { return asked[key] || published.cells.Get(key) != nil })
 	})
-	if err := published.WriteIndex(x); err != nil {
-		return nil, err
-	}
 	return newFolder(published, x)
+}
+
+// seal writes the cells and the plan of a folder of the map. Outcomes that the folders before it have are not stored again.
+func (d *Folder) seal(stored *record.Cells) error {
+	var keys []string
+	for _, head := range d.heads() {
+		keys = append(keys, head.Key)
+	}
+	once, err := d.store.cells.Sharing(stored)
+	if err == nil {
+		err = once.Seal(keys)
+	}
+	if err != nil {
+		return err
+	}
+	return d.store.WriteIndex(d.Index)
 }
 
 // shorten leaves the one window of an outcome that a map shows, how large the gap is at first: a thousand runs with all of their windows

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -64,38 +63,52 @@ factors:
   - {name: method, values: [{name: none}, {name: METHOD}]}
 `
 
-// TestPublishStoresOnce: an outcome that two studies of a map share is stored by the first; both folders have all of theirs, and what is
-// published again has the same bytes.
+// TestPublishStoresOnce: an outcome that studies of a map share is stored by the first of them. Every folder has all of its outcomes, also
+// where a study comes before the others later and base models are missing then; what is published again has the same bytes.
 func TestPublishStoresOnce(t *testing.T) {
 	runs, dir := t.TempDir(), t.TempDir()
 	var grids []*Grid
 	var from []string
-	for name, method := range map[string]string{"first": "{name: tis, set: {correction: {weights: {name: token_tis, cap: 2}}}}", "second": "{name: fp8, set: {rollout: {numerics: fp8-w8a8}}}"} {
+	for _, name := range []string{"early", "first", "second"} {
+		method := map[bool]string{true: "{name: fp8, set: {rollout: {numerics: fp8-w8a8}}}", false: "{name: tis, set: {correction: {weights: {name: token_tis, cap: 2}}}}"}[name == "second"]
 		g := gridOf(t, strings.NewReplacer("NAME", name, "{name: METHOD}", method).Replace(climbing))
 		sweepInto(t, g, Options{Dir: filepath.Join(runs, name)})
 		grids, from = append(grids, g), append(from, filepath.Join(runs, name))
 	}
-	slices.SortFunc(grids, func(a, b *Grid) int { return strings.Compare(a.Plan.Name, b.Plan.Name) })
-	must.Do(t, PublishMap(dir, grids, from))
-	published := filesOf(t, dir)
-	for name, want := range map[string]int{"first": 0, "second": 2} {
-		own := must.Get(record.ParseCells(record.PackedCells, []byte(published[filepath.Join(name, record.PackedCells)])))(t)
-		all := must.Get(record.ReadCells(filepath.Join(dir, name), must.Get(record.ReadSums(filepath.Join(dir, name)))(t)))(t)
-		elsewhere := 0
+	cellsOf := func(dir string) *record.Cells {
+		return must.Get(record.ReadCells(dir, must.Get(record.ReadSums(dir))(t)))(t)
+	}
+	stored := func(name, in string) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		own := must.Get(record.ParseCells(record.PackedCells, must.Get(os.ReadFile(filepath.Join(path, record.PackedCells)))(t)))(t)
+		elsewhere, all, want := 0, cellsOf(path), cellsOf(filepath.Join(runs, name))
 		for _, key := range own.Keys() {
-			if own.Get(key).In == "first" && own.Get(key).Outcome == nil {
-				elsewhere++
+			outcome := bytes.Clone(want.Get(key).Outcome)
+			must.Do(t, shorten((*json.RawMessage)(&outcome)))
+			if got := all.Get(key).Outcome; !bytes.Equal(got, outcome) {
+				t.Errorf("%s: %s came to %s, want %s", name, key, got, outcome)
 			}
-			if all.Get(key).Outcome == nil {
-				t.Errorf("%s: no outcome of %s", name, key)
+			if at := own.Get(key).In; at == in && in != "" {
+				elsewhere++
+			} else if at != "" {
+				t.Errorf("%s: %s stands in %q", name, key, at)
 			}
 		}
-		if elsewhere < want || (elsewhere > 0) != (want > 0) || elsewhere == len(own.Keys()) {
-			t.Errorf("%s: %d of %d outcomes stand elsewhere", name, elsewhere, len(own.Keys()))
+		if (elsewhere > 0) != (in != "") || len(own.Keys()) == 0 {
+			t.Errorf("%s: %d of %d outcomes stand in %q", name, elsewhere, len(own.Keys()), in)
 		}
 	}
-	must.Do(t, PublishMap(dir, grids, nil))
+	must.Do(t, PublishMap(dir, grids[1:], from))
+	stored("first", "")
+	stored("second", "first")
+	published := filesOf(t, dir)
+	must.Do(t, PublishMap(dir, grids[1:], nil))
 	if again := filesOf(t, dir); !maps.Equal(again, published) {
 		t.Error("what is published again differs")
 	}
+	must.Do(t, PublishMap(dir, []*Grid{grids[0], grids[1], {Plan: grids[2].Plan}}, from))
+	stored("early", "")
+	stored("first", "early")
+	stored("second", "early")
 }

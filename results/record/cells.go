@@ -107,7 +107,7 @@ func ReadCells(dir string, sums *Sums) (*Cells, error) {
 	return c, nil
 }
 
-// ownCells reads the lines of a folder. Those with In have no outcome yet.
+// ownCells is ParseCells of the file of a folder.
 func ownCells(dir string, sums *Sums) (*Cells, error) {
 	path := filepath.Join(dir, CellsFile)
 	text, err := readAtMost(path, mostCells)
@@ -130,7 +130,7 @@ func ownCells(dir string, sums *Sums) (*Cells, error) {
 // restore is what to do about a damaged file that is finished.
 const restore = "restore the file from where it was copied or published"
 
-// ParseCells is ReadCells of the text of a file, plain or compressed as its name says. The last
+// ParseCells reads the text of a file, plain or compressed as its name says. Cells with In have no outcome yet. The last
 // line counts as none where a killed process left a part of it; every other line that is not
 // as it was written is an error.
 func ParseCells(path string, text []byte) (*Cells, error) {
@@ -154,7 +154,7 @@ func ParseCells(path string, text []byte) (*Cells, error) {
 		}
 		cell := new(Cell)
 		bare, err := OpenLine(line)
-		if err == nil && (json.Unmarshal(bare, cell) != nil || cell.Key == "" || (cell.Outcome == nil) == (cell.In == "")) {
+		if err == nil && (json.Unmarshal(bare, cell) != nil || cell.Key == "" || (cell.Outcome == nil) == (cell.In == "") || cell.In != "" && !filepath.IsLocal(cell.In)) {
 			err = errors.New("not a cell")
 		}
 		if err != nil && !packed && bytes.IndexByte(rest, '\n') < 0 && !json.Valid(line) {
@@ -232,6 +232,21 @@ func (c *Cells) Merge(other *Cells) error {
 		}
 	}
 	return nil
+}
+
+// Sharing are the cells to be sealed where outcomes that are stored already, in folders next to this one, are not stored again; their
+// lines name the folders. The other cells are added to the stored ones. Two values of one cell that differ are an error.
+func (c *Cells) Sharing(stored *Cells) (*Cells, error) {
+	once, err := c.With(func(cell *Cell) (bool, error) {
+		if stored.cells[cell.Key] != nil {
+			cell.In, cell.Outcome = filepath.Base(stored.from[cell.Key]), nil
+		}
+		return true, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return once, stored.Merge(c)
 }
 
 // With is what change makes of the cells, in memory; it leaves out those that it does not want.

@@ -36,13 +36,14 @@ func TestCellsDamagedFile(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		one + "{}\n" + two:                                    "cells.jsonl:2: it has no seal",
-		"x\n" + one:                                           "cells.jsonl:1: it has no seal",
-		one + line(t, "a", `{"n":3}`):                         "cells.jsonl:2: a second outcome of a, which differs from the one in line 1",
-		string(SealLine([]byte(`{"n":1}`))) + "\n":            "cells.jsonl:1: not a cell",
-		string(SealLine([]byte(`{"key":"a"}`))) + "\n":        "cells.jsonl:1: not a cell",
-		strings.Replace(one, `"n":1`, `"n":2`, 1):             "cells.jsonl:1: not as it was written",
-		two + strings.Replace(one, `"n":1`, `"n":4`, 1) + two: "cells.jsonl:2: not as it was written",
+		one + "{}\n" + two:                                         "cells.jsonl:2: it has no seal",
+		"x\n" + one:                                                "cells.jsonl:1: it has no seal",
+		one + line(t, "a", `{"n":3}`):                              "cells.jsonl:2: a second outcome of a, which differs from the one in line 1",
+		string(SealLine([]byte(`{"n":1}`))) + "\n":                 "cells.jsonl:1: not a cell",
+		string(SealLine([]byte(`{"key":"a"}`))) + "\n":             "cells.jsonl:1: not a cell",
+		string(SealLine([]byte(`{"key":"a","in":"../b"}`))) + "\n": "cells.jsonl:1: not a cell",
+		strings.Replace(one, `"n":1`, `"n":2`, 1):                  "cells.jsonl:1: not as it was written",
+		two + strings.Replace(one, `"n":1`, `"n":4`, 1) + two:      "cells.jsonl:2: not as it was written",
 	} {
 		if _, err := ParseCells(CellsFile, []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)

@@ -90,7 +90,7 @@ func seedsPage(t *testing.T, list []Result) string {
 	if m == 0 {
 		return page
 	}
-	return page + fmt.Sprintf("\n%d of %d claims were measured a third time, with seeds from %d; %d of them train. %d have the published verdict. The others:\n\n"+
+	return page + fmt.Sprintf("\n%d of %d claims were measured a third time, with seeds from %d; %d of them train a model. %d have the published verdict. The others:\n\n"+
 		"| claim | published | third seeds |\n|---|---|---|\n%s\n"+
 		"`simulate reproduce CLAIM ... --seed %[3]d --out DIR` measures them, and `go test ./experiments/study/claims/reproduce -run ThirdSeeds -third DIR` writes `%[7]s`.\n",
 		m, n, of.First, train, m-moved, &again, thirdFile)
