@@ -190,7 +190,7 @@ func (f field) read(v *values) (text string, ok bool) {
 		text = v.text(key, f.otherwise)
 		name, ok := penalties[strings.ToLower(text)]
 		if !ok && v.has(key) {
-			v.leave(key, fmt.Sprintf("%q has no counterpart here", text))
+			v.leave(key, noCounterpart(text))
 		}
 		return name, ok
 	case f.words != nil:
@@ -294,7 +294,7 @@ func (g *group) known(v *values, checked map[string]bool) bool {
 			}):
 			case slices.Equal(c.keys, g.choose) && v.framework.table.find(key) != nil:
 				if !slices.ContainsFunc(g.rows, func(r *row) bool { return len(r.conds) == 0 }) {
-					v.leavePart(key, g.part, fmt.Sprintf("%q has no counterpart here", text))
+					v.leavePart(key, g.part, noCounterpart(text))
 					return false
 				}
 			default:
@@ -306,6 +306,9 @@ func (g *group) known(v *values, checked map[string]bool) bool {
 	}
 	return true
 }
+
+// noCounterpart says why a value is left.
+func noCounterpart(text string) string { return fmt.Sprintf("%q has no counterpart here", text) }
 
 // leavePart leaves a key of a part of a recipe; of the loss and the advantage that changes the objective.
 func (v *values) leavePart(key, part, why string) {
