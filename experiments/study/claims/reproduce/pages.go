@@ -33,10 +33,10 @@ func Pages(list []Status) []results.Report {
 		effect := ""
 		if l := sources.Answering(s.Ladder); l != nil {
 			effect = l.Effect
-		} else if s.Primary != nil {
-			effect = s.Primary.interval(s.Replications)
+		} else if s.Own.Primary != nil {
+			effect = s.Own.Primary.interval(s.Own.Replications)
 		}
-		t.Add(figure.Cell{Text: s.Title, Link: page.Site}, figure.Word(string(s.Confirmed)).As(emphasis(s.Confirmed)), figure.Word(s.Judged), figure.Word(measured), figure.Word(strings.Join(slices.Compact(papers), ", ")), figure.Word(effect))
+		t.Add(figure.Cell{Text: s.Title, Link: page.Site}, figure.Word(string(s.Verdict)).As(emphasis(s.Verdict)), figure.Word(s.Judged), figure.Word(measured), figure.Word(strings.Join(slices.Compact(papers), ", ")), figure.Word(effect))
 	}
 	return pages
 }
@@ -60,10 +60,10 @@ func (s *Status) page() results.Report {
 	for i := range of.Checks {
 		c := &of.Checks[i]
 		name := figure.Word(c.Name)
-		if p := s.Primary; p != nil && c.Name == p.Name && c.Level == p.Level {
+		if p := s.Own.Primary; p != nil && c.Name == p.Name && c.Level == p.Level {
 			name = figure.Word("primary: " + c.Name).As(figure.Strong)
 		}
-		t.Add(name, figure.Word(c.Outcome.Term()).As(emphases[c.Outcome]), figure.Word(string(c.Level)), figure.Word(c.Needs), figure.Word(c.interval(s.Replications)))
+		t.Add(name, figure.Word(c.Outcome.Term()).As(emphases[c.Outcome]), figure.Word(string(c.Level)), figure.Word(c.Needs), figure.Word(c.interval(s.Own.Replications)))
 	}
 	declared := "before any published result"
 	if s.First != nil {
@@ -78,7 +78,7 @@ func (s *Status) page() results.Report {
 		what = append(what, results.Prose(ladderText(s.Ladder)))
 	}
 	what = append(what, results.Picture{SVG: []byte(ours.Picture), Alt: s.Title}, fresh, t)
-	return results.Report{Site: "claim-" + s.ID + ".html", Title: s.Title, Lead: s.Sentence, Badges: []results.Badge{{Text: s.MarkedVerdict(), Emphasis: emphasis(s.Confirmed)}},
+	return results.Report{Site: "claim-" + s.ID + ".html", Title: s.Title, Lead: s.Sentence, Badges: []results.Badge{{Text: s.MarkedVerdict(), Emphasis: emphasis(s.Verdict)}},
 		Facts: []results.Fact{{Name: "replications of its own check", Value: s.Sample()}, {Name: "primary check declared", Value: declared}, {Name: "learning rates", Value: s.Judged}, {Name: "measured", Value: s.Measured()}},
 		Sections: []results.Section{
 			{Heading: "What was measured", Blocks: what},

@@ -65,7 +65,7 @@ func holm(list []Status) {
 	p := make([]float64, len(list))
 	for i := range list {
 		p[i] = math.NaN()
-		if d := list[i].Primary; d != nil && (d.Outcome == judge.Passed || d.Outcome == judge.Contrary) {
+		if d := list[i].Own.Primary; d != nil && (d.Outcome == judge.Passed || d.Outcome == judge.Contrary) {
 			p[i] = d.P[0]
 		}
 	}
@@ -86,7 +86,7 @@ func DeclaredTable(list []Status) *figure.Figure {
 		n := [5]int{}
 		for i := range list {
 			s := &list[i]
-			if s.Confirmed == v {
+			if s.Verdict == v {
 				switch {
 				case !s.OwnCheck():
 					n[4]++
@@ -99,7 +99,7 @@ func DeclaredTable(list []Status) *figure.Figure {
 					n[3]++
 				}
 			}
-			if s.Verdict != "" && s.First != nil && s.First.Verdict == v {
+			if s.Own.Verdict != "" && s.First != nil && s.First.Verdict == v {
 				n[2]++
 			}
 		}
@@ -117,7 +117,7 @@ func statuses(list []Result) []Status {
 	out := make([]Status, len(list))
 	for i := range list {
 		r := &list[i]
-		out[i] = statusOf(r.Claim, func(s *Status) { s.Outcome, s.Confirmed = r.outcome(), r.own() })
+		out[i] = statusOf(r.Claim, func(s *Status) { s.Own, s.Verdict = r.outcome(), r.own() })
 	}
 	holm(out)
 	return out

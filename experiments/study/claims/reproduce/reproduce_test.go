@@ -207,7 +207,7 @@ func TestListJSON(t *testing.T) {
 	var list []map[string]any
 	must.Do(t, json.Unmarshal(text, &list))
 	for _, line := range list {
-		for _, field := range []string{"id", "theme", "title", "declared", "first_version", "p_holm", "sentence", "unit", "replications", "primary_check", "source", "published", "status", "verdict", "fresh"} {
+		for _, field := range []string{"id", "theme", "title", "declared", "first_version", "p_holm", "sentence", "unit", "own", "source", "published", "status", "verdict", "fresh"} {
 			if _, ok := line[field]; !ok {
 				t.Errorf("%v: no %s", line, field)
 			}
@@ -375,10 +375,10 @@ func TestPublishedObservations(t *testing.T) {
 	verdicts := map[string]judge.Verdict{}
 	for _, s := range List("") {
 		if s.Status == "published" {
-			verdicts[s.ID] = s.Verdict
+			verdicts[s.ID] = s.Own.Verdict
 		}
-		if s.OwnCheck() && s.Confirmed != judge.Undecided && (s.Confirmed != s.Verdict || s.Fresh == nil || s.Fresh.Verdict != s.Verdict) {
-			t.Errorf("%s: %s, which new seeds do not repeat", s.ID, s.Confirmed)
+		if s.OwnCheck() && s.Verdict != judge.Undecided && (s.Own.Verdict != s.Verdict || s.Fresh == nil || s.Fresh.Verdict != s.Verdict) {
+			t.Errorf("%s: %s, which new seeds do not repeat", s.ID, s.Verdict)
 		}
 	}
 	if len(list) == 0 || len(list) != len(verdicts) {

@@ -43,14 +43,14 @@ type Status struct {
 	// that was written), "published" (not measured here; the verdict is that of
 	// results/published) or "not run".
 	Status string `json:"status"`
-	Outcome
-	// Confirmed is the verdict over the ladder where there is one; else that of the first seeds, undecided where new seeds or single
+	// Verdict is the one over the ladder where there is one; else that of the first seeds, undecided where new seeds or single
 	// learning rates come to another.
-	Confirmed judge.Verdict `json:"confirmed"`
-	// Holm is the p-value of a significant verdict, adjusted for all claims of the list; NaN of others.
-	Holm record.Number `json:"p_holm"`
-	// Fresh is what new seeds came to; null where they were not measured.
+	Verdict judge.Verdict `json:"verdict"`
+	// Own is what the claim's own check came to on its first seeds, and Fresh on new ones; null where they were not measured.
+	Own   Outcome  `json:"own"`
 	Fresh *Outcome `json:"fresh"`
+	// Holm is the p-value of an own check that is significant, adjusted for all claims of the list; NaN of others.
+	Holm record.Number `json:"p_holm"`
 }
 
 // Outcome is what a number of replications came to; without a verdict it is empty.
@@ -130,7 +130,7 @@ func statusOf(c claim.Claim, take func(s *Status)) Status {
 	l := sources.Answering(s.Ladder)
 	switch {
 	case l != nil:
-		s.Confirmed, s.Judged = l.Verdict, "over the ladder of stability/"+l.Study
+		s.Verdict, s.Judged = l.Verdict, "over the ladder of stability/"+l.Study
 	case c.Frozen:
 		s.Judged = "at frozen weights"
 	case len(c.Rates) > 1:
@@ -145,7 +145,7 @@ func statusOf(c claim.Claim, take func(s *Status)) Status {
 
 // take takes what was kept of a claim.
 func (s *Status) take(status string, k kept) {
-	s.Status, s.Outcome, s.Fresh, s.Confirmed = status, k.Outcome, k.Fresh, k.Confirmed
+	s.Status, s.Own, s.Fresh, s.Verdict = status, k.Outcome, k.Fresh, k.Confirmed
 }
 
 // OwnCheck reports whether the verdict rests on the claim's own primary check, and not on a study over a ladder of learning rates.
@@ -160,14 +160,14 @@ func (s *Status) Measured() string {
 }
 
 // Sample is n in words.
-func (s *Status) Sample() string { return sample(s.Independent, s.Replications, s.Unit) }
+func (s *Status) Sample() string { return sample(s.Own.Independent, s.Own.Replications, s.Unit) }
 
 // MarkedVerdict is the verdict, and whether it is significant among all claims of the list.
-func (s *Status) MarkedVerdict() string { return string(s.Confirmed) + s.unadjusted() }
+func (s *Status) MarkedVerdict() string { return string(s.Verdict) + s.unadjusted() }
 
 // unadjusted says that a verdict is not significant after Holm's adjustment; empty where it is, or is not that of the claim's own check.
 func (s *Status) unadjusted() string {
-	if s.OwnCheck() && s.Confirmed == s.Verdict && float64(s.Holm) > 0.05 {
+	if s.OwnCheck() && s.Verdict == s.Own.Verdict && float64(s.Holm) > 0.05 {
 		return ", not after Holm"
 	}
 	return ""
