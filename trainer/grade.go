@@ -71,8 +71,8 @@ func (g *grader) acted(metrics []batch.Metric, b *batch.Batch) []batch.Metric {
 				share += 1 / float64(b.Len())
 			}
 		}
-		for j := range g.groups.Len() {
-			spread += deviation(g.part, g.groups.Rows(j)) / float64(g.groups.Len())
+		for rows := range g.groups.All() {
+			spread += deviation(g.part, rows) / float64(g.groups.Len())
 		}
 		metrics = append(metrics, batch.Metric{Name: "reward/" + name + "/mean", Value: mean},
 			batch.Metric{Name: "reward/" + name + "/share", Value: share}, batch.Metric{Name: "reward/" + name + "/spread", Value: spread})
@@ -136,8 +136,8 @@ func (g *greedy) run(s *Session) error {
 	b := &s.batch
 	g.prompts, g.requests = g.prompts[:0], g.requests[:0]
 	g.groups.Find(b.Group)
-	for k := range g.groups.Len() {
-		first := g.groups.Rows(k)[0]
+	for rows := range g.groups.All() {
+		first := rows[0]
 		p := s.prompts[first]
 		g.prompts = append(g.prompts, p)
 		g.requests = append(g.requests, rollout.Request{Prompt: p.Tokens, Group: b.Group[first], PromptID: p.ID, Tool: engines.Tool(s.task)})

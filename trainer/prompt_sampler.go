@@ -125,8 +125,8 @@ func (f *promptSampler) run(s *Session) error {
 	b := &s.batch
 	s.groups.Find(b.Group)
 	var mixed, hard, largest, lent float64
-	for g := range s.groups.Len() {
-		rows, right := s.groups.Rows(g), 0.0
+	for rows := range s.groups.All() {
+		right := 0.0
 		for _, i := range rows {
 			if b.Correct[i] {
 				right++

@@ -79,8 +79,8 @@ func (t *teacher) choose(s *Session) {
 	s.groups.Find(b.Group)
 	t.chosen, t.rows = batch.Zeroed(t.chosen, b.Len()), t.rows[:0]
 	hard, count := 0.0, 0
-	for g := range s.groups.Len() {
-		rows, right := s.groups.Rows(g), 0.0
+	for rows := range s.groups.All() {
+		right := 0.0
 		for _, i := range rows {
 			if b.Correct[i] {
 				right++

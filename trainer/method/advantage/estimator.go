@@ -164,8 +164,8 @@ func (e *Normalize) residual(b *batch.Batch) (float64, error) {
 		return 0, err
 	}
 	sum, n := 0.0, 0.0
-	for k := range e.groups.Len() {
-		reward := e.groups.gather(b.Reward, e.groups.Rows(k))
+	for rows := range e.groups.All() {
+		reward := e.groups.gather(b.Reward, rows)
 		m, _ := scoredMean(reward)
 		for _, r := range reward {
 			if d := r - m; !math.IsNaN(r) {
@@ -211,8 +211,7 @@ func (g *groups) find(b *batch.Batch, needs ...batch.Column) error {
 // each calls per for every group with its responses, their entries of x, and
 // zeroes for what becomes of them, which go to the same entries of dst.
 func (g *groups) each(dst, x []float64, per func(score, x []float64, rows []int)) {
-	for k := range g.Len() {
-		rows := g.Rows(k)
+	for rows := range g.All() {
 		g.part = batch.Zeroed(g.part, len(rows))
 		per(g.part, g.gather(x, rows), rows)
 		for j, i := range rows {

@@ -106,9 +106,9 @@ func (e *TurnLevel) Estimate(b *batch.Batch) error {
 	if err := e.collect(b); err != nil {
 		return err
 	}
-	for g := range e.groups.Len() {
+	for rows := range e.groups.All() {
 		for k := range e.turns {
-			e.turn(e.groups.Rows(g), k)
+			e.turn(rows, k)
 		}
 	}
 	b.Advantage = batch.Zeroed(b.Advantage, b.Tokens())
@@ -230,8 +230,7 @@ func (e *Process) Estimate(b *batch.Batch) error {
 		return err
 	}
 	b.Advantage = batch.Zeroed(b.Advantage, b.Tokens())
-	for k := range e.groups.Len() {
-		rows := e.groups.Rows(k)
+	for rows := range e.groups.All() {
 		e.judged(b, rows)
 		steps := len(e.reward)
 		if e.Joint {
@@ -463,8 +462,7 @@ func (e *GiGPO) first(b *batch.Batch, k int) int {
 // add normalises the figures of the steps of each class, and adds them to the sums.
 func (e *GiGPO) add(weight float64) {
 	e.groups.Find(e.class)
-	for k := range e.groups.Len() {
-		rows := e.groups.Rows(k)
+	for rows := range e.groups.All() {
 		x := e.groups.gather(e.figure, rows)
 		m, scale := centre(x), 1.0
 		switch spread := deviation(x); {

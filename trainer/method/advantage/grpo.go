@@ -215,8 +215,7 @@ func (e *ZeroVariance) Estimate(b *batch.Batch) error {
 	if err != nil {
 		return err
 	}
-	for k := range e.groups.Len() {
-		rows := e.groups.Rows(k)
+	for rows := range e.groups.All() {
 		if slices.ContainsFunc(rows, func(i int) bool { return b.Reward[i] != b.Reward[rows[0]] }) {
 			continue
 		}

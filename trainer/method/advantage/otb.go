@@ -46,8 +46,8 @@ func (e *OTB) Estimate(b *batch.Batch) error {
 	}
 	b.Advantage = batch.Zeroed(b.Advantage, b.Tokens())
 	columns := e.accumulate(b)
-	for k := range e.groups.Len() {
-		e.group(b, e.groups.Rows(k), columns)
+	for rows := range e.groups.All() {
+		e.group(b, rows, columns)
 	}
 	e.apply(b)
 	return nil

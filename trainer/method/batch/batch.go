@@ -23,7 +23,11 @@
 // What it is not: it computes nothing.
 package batch
 
-import "driftlab/engine/column"
+import (
+	"iter"
+
+	"driftlab/engine/column"
+)
 
 // The parts of a batch that engines fill.
 type (
@@ -213,3 +217,14 @@ func (g *Groups) Len() int { return len(g.start) - 1 }
 
 // Rows are the responses of group k, in the order of the batch.
 func (g *Groups) Rows(k int) []int { return g.rows[g.start[k]:g.start[k+1]] }
+
+// All are the responses of each group, as Rows has them.
+func (g *Groups) All() iter.Seq[[]int] {
+	return func(yield func([]int) bool) {
+		for k := range g.Len() {
+			if !yield(g.Rows(k)) {
+				return
+			}
+		}
+	}
+}

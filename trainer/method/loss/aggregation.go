@@ -216,12 +216,12 @@ func promptMean(dst []float64, in *batch.Batch, groups *batch.Groups) error {
 	}
 	groups.Find(in.Group)
 	prompts := float64(groups.Len())
-	for k := range groups.Len() {
+	for rows := range groups.All() {
 		tokens := 0.0
-		for _, i := range groups.Rows(k) {
+		for _, i := range rows {
 			tokens += dst[i]
 		}
-		for _, i := range groups.Rows(k) {
+		for _, i := range rows {
 			dst[i] = 1 / (prompts * max(tokens, 1))
 		}
 	}

@@ -42,9 +42,7 @@ func (p *GVPO) logRatio(f *frame, i int, logp []float64) float64 {
 // its square, 1/(n-1): 0 where there is nothing to compare with.
 func (p *GVPO) centres(f *frame) (centres, weights []float64) {
 	centres, weights = f.out.work(1, f.in.Len()), f.out.work(2, f.in.Len())
-	groups := f.groups()
-	for k := range groups.Len() {
-		rows := groups.Rows(k)
+	for rows := range f.groups().All() {
 		n, sum := 0.0, 0.0
 		for _, i := range rows {
 			n += count(f.length(i) > 0)

@@ -24,9 +24,7 @@ type MaxRL struct {
 // Eval computes the loss over the active tokens.
 func (p *MaxRL) Eval(out *Grad, in *batch.Batch) error {
 	return withFrame(out, in, p.Aggregation, batch.Columns{batch.Reward, batch.Group, either(p.Ratio, batch.Anchor, batch.Reward)}, func(f *frame) {
-		groups := f.groups()
-		for k := range groups.Len() {
-			rows := groups.Rows(k)
+		for rows := range f.groups().All() {
 			mean := 0.0
 			for _, i := range rows {
 				mean += in.Reward[i]

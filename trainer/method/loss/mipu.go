@@ -44,8 +44,7 @@ func PostTerm(in *batch.Batch, logp []float64) float64 {
 	var groups batch.Groups
 	groups.Find(in.Group)
 	sum := 0.0
-	for g := range groups.Len() {
-		rows := groups.Rows(g)
+	for rows := range groups.All() {
 		total := 0.0
 		for _, i := range rows {
 			total += in.Reward[i]

@@ -34,9 +34,7 @@ func NewA2PO() *OAPL {
 func (p *OAPL) Eval(out *Grad, in *batch.Batch) error {
 	return withFrame(out, in, Aggregation{Mode: "seq-all-token-sum"}, batch.Columns{batch.LogpRoll, batch.Reward, batch.Group}, func(f *frame) {
 		reward, advantage := 0.0, 0.0
-		groups := f.groups()
-		for k := range groups.Len() {
-			rows := groups.Rows(k)
+		for rows := range f.groups().All() {
 			value := optimalValue(f.rewards(rows), p.Beta1)
 			for _, i := range rows {
 				scale := p.Beta2

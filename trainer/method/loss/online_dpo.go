@@ -44,10 +44,8 @@ func (p *OnlineDPO) Eval(out *Grad, in *batch.Batch) error {
 // eachPair calls visit with winner and loser of every pair.
 func (p *OnlineDPO) eachPair(f *frame, visit func(w, l int)) {
 	in := f.in
-	groups := f.groups()
 	byReward := func(i, j int) int { return cmp.Compare(in.Reward[i], in.Reward[j]) }
-	for k := range groups.Len() {
-		rows := groups.Rows(k)
+	for rows := range f.groups().All() {
 		best, worst := slices.MaxFunc(rows, byReward), slices.MinFunc(rows, byReward)
 		if !p.AllPairs && in.Reward[best] > in.Reward[worst] {
 			visit(best, worst)

@@ -30,8 +30,7 @@ func (p *QUATRO) Eval(out *Grad, in *batch.Batch) error {
 	return withFrame(out, in, p.Aggregation, needs, func(f *frame) {
 		lambdas := 0.0
 		groups := f.groups()
-		for k := range groups.Len() {
-			rows := groups.Rows(k)
+		for rows := range groups.All() {
 			rewards := f.rewards(rows)
 			mean, _ := meanStd(rewards)
 			lambda := klDual(rewards, p.Delta)

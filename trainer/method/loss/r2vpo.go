@@ -50,9 +50,7 @@ func (p *R2VPO) Eval(out *Grad, in *batch.Batch) error {
 	return withFrame(out, in, p.Aggregation, batch.Columns{p.Anchor.Column(), batch.Advantage, batch.Group}, func(f *frame) {
 		anchor, variance := p.Anchor.Of(in), 0.0
 		upper, lower, bounds := 0.0, 0.0, newSpread()
-		groups := f.groups()
-		for k := range groups.Len() {
-			rows := groups.Rows(k)
+		for rows := range f.groups().All() {
 			mean, spread := p.moments(f, anchor, rows)
 			eps := float64(p.Eps * min(4, math.Sqrt(p.Delta/(spread+1e-12))))
 			bounds.add(eps)

@@ -43,9 +43,7 @@ func (p *REAL) responses(f *frame) (terms, slopes []float64) {
 		}
 		x[i] = side[i] * f.sumLogRatio(i, f.in.Now.Logp, f.in.Anchor) / max(f.length(i), 1) / p.Tau
 	}
-	groups := f.groups()
-	for k := range groups.Len() {
-		rows := groups.Rows(k)
+	for rows := range f.groups().All() {
 		positive, positives := logOnePlus(x, side, -1, rows)
 		negative, negatives := logOnePlus(x, side, 1, rows)
 		if positives == 0 || negatives == 0 {

@@ -327,8 +327,8 @@ func eachGroup(groups *batch.Groups, b *batch.Batch, f func(rows []int)) error {
 		return err
 	}
 	groups.Find(b.Group)
-	for k := range groups.Len() {
-		f(groups.Rows(k))
+	for rows := range groups.All() {
+		f(rows)
 	}
 	return nil
 }

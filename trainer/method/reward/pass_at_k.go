@@ -33,8 +33,7 @@ func (p *PassAtK) Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) e
 	if p.Until > 0 && b.Step >= p.Until {
 		attempts = 1
 	}
-	for k := range p.groups.Len() {
-		rows := p.groups.Rows(k)
+	for rows := range p.groups.All() {
 		n, c := len(rows), correctOf(verdicts, rows)
 		if n < p.K {
 			return fmt.Errorf("reward: pass_at_k with k = %d needs groups of at least that many responses, group %d has %d", p.K, b.Group[rows[0]], n)
