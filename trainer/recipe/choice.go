@@ -81,8 +81,7 @@ func mustChoose[T any](name string) Choice[T] {
 // New returns a fresh method with the recipe's parameters and no memory of
 // earlier use.
 func (c Choice[T]) New() T {
-	e := c.entry()
-	m := e.New()
+	m := c.entry().New()
 	from := fieldsOf(reflect.ValueOf(c.Params).Elem())
 	for i, f := range fieldsOf(reflect.ValueOf(m).Elem()) {
 		f.value.Set(clone(from[i].value))
@@ -140,7 +139,7 @@ func (c *Choice[T]) read(d *decoder, n *yaml.Node, path string) {
 	}
 	*c = chosen
 	if n.Kind == yaml.MappingNode && !c.elsewhere(d, n, path) {
-		d.structure(n, path, reflect.ValueOf(c.Params).Elem(), extra{"name", func(*yaml.Node, string) {}})
+		d.structure(n, path, reflect.ValueOf(c.Params).Elem(), "name")
 	}
 }
 

@@ -48,7 +48,7 @@ func (c *Correction) read(d *decoder, n *yaml.Node, path string) {
 	if preset := find(n, "preset"); preset != nil {
 		c.preset(d, preset, join(path, "preset"))
 	}
-	d.structure(n, path, reflect.ValueOf(c).Elem(), extra{"preset", func(*yaml.Node, string) {}})
+	d.structure(n, path, reflect.ValueOf(c).Elem(), "preset")
 }
 
 // preset replaces the section by a published one.
@@ -78,25 +78,23 @@ func (c *Correction) preset(d *decoder, n *yaml.Node, path string) {
 // countedTwice refuses a weight that the loss contains already: verl drops it
 // there, and a run that multiplies it in corrects the gap a second time.
 func (c *checker) countedTwice(r Recipe) {
-	binary := false
-	if w, ok := r.Correction.Weights.Params.(*correction.IcePop); ok {
-		binary = w.Binary
-	}
-	if r.Correction.Weights.Name == "" || r.Correction.Weights.Name == "none" || binary || r.Loss.Name == "" {
+	weights := r.Correction.Weights.Name
+	w, ok := r.Correction.Weights.Params.(*correction.IcePop)
+	if weights == "" || weights == "none" || ok && w.Binary || r.Loss.Name == "" {
 		return
 	}
 	const path = "correction.weights.name"
 	switch d := r.Loss.Params.(type) {
 	case decoupled:
 		c.that(d.Decoupled().Behave == "none", path, "the loss %s with behave %s weighs by exp(prox − roll) itself, and %s would count that twice: "+
-			"set loss.behave to none, or use weights none", r.Loss.Name, d.Decoupled().Behave, r.Correction.Weights.Name)
+			"set loss.behave to none, or use weights none", r.Loss.Name, d.Decoupled().Behave, weights)
 	case *loss.ACR:
 		c.that(false, path, "the loss %s weighs by min(exp(old − roll), cap) itself, and %s would count that twice: use weights none",
-			r.Loss.Name, r.Correction.Weights.Name)
+			r.Loss.Name, weights)
 	default:
 		c.that(r.Mode() != correction.Bypass || !r.Loss.Spec().Reads(batch.Anchor), path,
 			"in bypass mode the ratio of the loss %s is that to the rollout engine, and %s would count it twice: use weights none, or loss reinforce",
-			r.Loss.Name, r.Correction.Weights.Name)
+			r.Loss.Name, weights)
 	}
 }
 

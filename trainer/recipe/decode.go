@@ -220,34 +220,23 @@ func parseFloat(s string, bits int) (float64, error) {
 	return strconv.ParseFloat(s, bits)
 }
 
-// extra is a field of a mapping that is not a field of the struct.
-type extra struct {
-	name string
-	read func(n *yaml.Node, path string)
-}
-
-// structure fills a struct from a mapping. The extras are read as they come.
-func (d *decoder) structure(n *yaml.Node, path string, v reflect.Value, extras ...extra) {
+// structure fills a struct from a mapping. The caller has read the fields of the names done already.
+func (d *decoder) structure(n *yaml.Node, path string, v reflect.Value, done ...string) {
 	if n.Kind != yaml.MappingNode {
 		d.expected(n, path, "a mapping")
 		return
 	}
 	fields := fieldsOf(v)
-	known := make([]string, 0, len(fields)+len(extras))
-	for _, e := range extras {
-		known = append(known, e.name)
-	}
+	known := slices.Clone(done)
 	for _, f := range fields {
-		known = append(known, f.name) // after an extra of that name: the extra reads it
+		known = append(known, f.name)
 	}
 	for key, v := range d.entries(n, path) {
-		switch x, f := slices.Index(known, key.Value), len(extras); {
-		case x < 0:
+		at := slices.Index(known, key.Value)
+		if at < 0 {
 			d.fault(key, v.path, "unknown field; %s", d.suggestion(key.Value, known))
-		case x < f:
-			extras[x].read(v.n, v.path)
-		default:
-			d.value(v.n, v.path, fields[x-f].value)
+		} else if at >= len(done) {
+			d.value(v.n, v.path, fields[at-len(done)].value)
 		}
 	}
 }
@@ -329,8 +318,7 @@ func (d *decoder) numerics(n *yaml.Node, path string, num *engine.Numerics) {
 	case name != nil && (name.Value != "" || name.ShortTag() != "!!str"):
 		d.preset(name, join(path, "name"), num)
 	}
-	ignore := func(*yaml.Node, string) {}
-	d.structure(n, path, reflect.ValueOf(num).Elem(), extra{"base", ignore}, extra{"name", ignore})
+	d.structure(n, path, reflect.ValueOf(num).Elem(), "base", "name")
 }
 
 func (d *decoder) preset(n *yaml.Node, path string, num *engine.Numerics) {
