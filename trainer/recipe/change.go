@@ -67,13 +67,11 @@ const seedMark = "{seed}"
 func (c Change) ForSeed(seed uint64) (own Change, marked bool) {
 	own, number := c, strconv.FormatUint(seed, 10)
 	own.value = copyTree(c.value)
-	for todo := []*yaml.Node{own.value}; len(todo) > 0; todo = todo[1:] {
-		n := todo[0]
+	walk(own.value, func(n *yaml.Node) {
 		if strings.Contains(n.Value, seedMark) {
 			n.Value, marked = strings.ReplaceAll(n.Value, seedMark, number), true
 		}
-		todo = append(todo, n.Content...)
-	}
+	})
 	return own, marked
 }
 
@@ -156,17 +154,23 @@ func copyTree(n *yaml.Node) *yaml.Node {
 	return &c
 }
 
+// walk calls visit for a node and everything in it.
+func walk(n *yaml.Node, visit func(*yaml.Node)) {
+	visit(n)
+	for _, child := range n.Content {
+		walk(child, visit)
+	}
+}
+
 // flow is a tree as one line of text.
 func flow(n *yaml.Node) string {
 	n = copyTree(n)
-	for todo := []*yaml.Node{n}; len(todo) > 0; todo = todo[1:] {
-		x := todo[0]
+	walk(n, func(x *yaml.Node) {
 		x.HeadComment, x.LineComment, x.FootComment = "", "", ""
 		if x.Kind != yaml.ScalarNode {
 			x.Style = yaml.FlowStyle
 		}
-		todo = append(todo, x.Content...)
-	}
+	})
 	text, err := yaml.Dump(n, yaml.WithLineWidth(-1))
 	if err != nil {
 		panic("recipe: a tree that was read does not print: " + err.Error())
@@ -194,10 +198,7 @@ func readValue(text string) (n *yaml.Node, problem string) {
 
 // mark remembers that a node and everything in it came from an assignment.
 func (doc *document) mark(n *yaml.Node, source string) {
-	doc.sets[n] = source
-	for _, c := range n.Content {
-		doc.mark(c, source)
-	}
+	walk(n, func(n *yaml.Node) { doc.sets[n] = source })
 }
 
 // step is one part of a path: a field's name, or an index of a list.

@@ -2,6 +2,7 @@ package recipe
 
 import (
 	"cmp"
+
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/schedule"

@@ -103,8 +103,7 @@ func (r Recipe) PenalisesReward() bool {
 }
 
 func (c *checker) retention(r Recipe) {
-	m := r.Resolved().Model
-	sparse := m != (model.Config{}) && m.HasLayer(model.SparseAttention)
+	sparse := r.Resolved().Model.HasLayer(model.SparseAttention)
 	c.that(!r.ReplaysRetention() || r.Rollout.KVRetention != nil || sparse, "retention.replay",
 		"true replays what a compressed KV cache kept, or what the index of model.layer_types sparse_attention chose, and the rollout engine keeps everything: add rollout.kv_retention, or use false")
 	for i, t := range r.Terms {
