@@ -21,8 +21,8 @@ type frame struct {
 	active []bool
 	// rowWeight is agg_i, per response.
 	rowWeight []float64
-	// sg is the current log-prob where the method detaches it. It is in.Logp,
-	// except in the finite-difference tests, which hold it fixed.
+	// sg is the current log-prob where the method detaches it. It is in.Now.Logp,
+	// except where Grad.frozen holds it fixed.
 	sg []float64
 	// tokens is the number of active tokens.
 	tokens float64
@@ -59,27 +59,24 @@ func (g *Grad) detached(in *batch.Batch) []float64 {
 	return either(g.frozen != nil, g.frozen, in.Now.Logp)
 }
 
-// restrict sums over these tokens alone.
-func (f *frame) restrict(active []bool) {
-	for n, counts := range f.active {
-		if counts && !active[n] {
+// restrict leaves the tokens out that the mask does not have.
+func (f *frame) restrict(mask []bool) {
+	f.out.left = append(f.out.left[:0], f.active...)
+	for n := range masked.Kept(f.active) {
+		if !mask[n] {
+			f.out.left[n] = false
 			f.begin(n)
 			f.took(trace.Dropped)
 		}
 	}
-	f.active = active
+	f.active = f.out.left
 }
 
-// restrictToOpen sums over the tokens whose gate is open.
+// restrictToOpen leaves the tokens out whose gate is closed.
 func (f *frame) restrictToOpen() {
-	if f.in.Gate == nil {
-		return
+	if f.in.Gate != nil {
+		f.restrict(f.in.Gate)
 	}
-	f.out.open = append(f.out.open[:0], f.active...)
-	for n, open := range f.in.Gate {
-		f.out.open[n] = f.out.open[n] && open
-	}
-	f.restrict(f.out.open)
 }
 
 // groups are the prompt groups of the batch.

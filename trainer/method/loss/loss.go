@@ -19,12 +19,13 @@ type Loss interface {
 
 // Grad is the result of a loss: its value, its derivative with respect to
 // every response token's log-prob and, where a method needs it, to the logits.
-// Metrics are appended by each method under the names verl logs. A Grad must not be shared by evaluations that run at the same time.
+// Metrics are appended by each method under the names verl logs. A Grad must not be
+// shared by evaluations that run at the same time.
 type Grad struct {
 	column.Grad
 
-	// frozen, set by finite-difference tests only, replaces the current
-	// log-probs wherever a method detaches them.
+	// frozen, unless it is nil, replaces the current log-probs wherever a method detaches
+	// them: for finite differences and evaluations that move no state of a loss.
 	frozen []float64
 	// record, unless it is nil, keeps what a trace needs of the evaluation.
 	record *record
@@ -33,8 +34,8 @@ type Grad struct {
 	order   []int
 	// rejected are the tokens that the loss itself keeps out by a mask; empty for none.
 	rejected []bool
-	// open are the active tokens with an open gate, of methods that leave the others out.
-	open []bool
+	// left are the active tokens that a method has not left out by a gate or a mask.
+	left []bool
 	// groups are the groups of the batch, gathered a column of one group.
 	groups   batch.Groups
 	gathered []float64

@@ -113,16 +113,16 @@ type M2Mask struct {
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation" default:"token-mean@pre"`
 
-	mask []bool
+	mask []bool // the generated tokens that are left
 }
 
 // Eval computes the loss over the active tokens the mask leaves.
 func (p *M2Mask) Eval(out *Grad, in *batch.Batch) error {
 	return withFrame(out, in, p.Aggregation, batch.Columns{batch.Anchor, batch.LogpRoll, batch.Advantage}, func(f *frame) {
 		p.fill(out, in)
-		counted := either(p.Aggregation.Pre, in.Mask, f.active)
-		f.restrict(p.both(0, f.active))
-		if f.err = p.Aggregation.rowWeights(f.rowWeight, in, p.both(1, counted), &out.groups); f.err != nil {
+		f.restrict(p.mask)
+		counted := either(p.Aggregation.Pre, p.mask, f.active)
+		if f.err = p.Aggregation.rowWeights(f.rowWeight, in, counted, &out.groups); f.err != nil {
 			return
 		}
 		before := f.tokens
@@ -143,14 +143,10 @@ func (p *M2Mask) Eval(out *Grad, in *batch.Batch) error {
 	})
 }
 
-// fill computes the mask over the generated tokens: p.mask[:N].
+// fill computes the mask over the generated tokens.
 func (p *M2Mask) fill(out *Grad, in *batch.Batch) {
 	n := in.Tokens()
-	if cap(p.mask) < 3*n {
-		p.mask = make([]bool, 3*n)
-	}
-	p.mask = p.mask[:3*n]
-	clear(p.mask)
+	p.mask = batch.Zeroed(p.mask, n)
 	v, order, sum := out.work(1, n), out.indices(n), 0.0
 	for t := range masked.Kept(in.Mask) {
 		d := in.LogpRoll[t] - in.Anchor[t]
@@ -168,14 +164,4 @@ func (p *M2Mask) fill(out *Grad, in *batch.Batch) {
 		p.mask[t] = false
 		sum -= v[t]
 	}
-}
-
-// both is the conjunction of a mask with p.mask, in the k-th part of its memory.
-func (p *M2Mask) both(k int, mask []bool) []bool {
-	n := len(mask)
-	x := p.mask[(k+1)*n : (k+2)*n]
-	for t := range x {
-		x[t] = mask[t] && p.mask[t]
-	}
-	return x
 }
