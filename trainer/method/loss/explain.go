@@ -12,10 +12,10 @@ import (
 // record keeps what an evaluation says of its tokens, for a trace. Eval fills it by note,
 // took, add and addResponse, which do nothing where a Grad has no record.
 type record struct {
-	frame  frame
-	needs  []batch.Column
-	tokens []trace.Token
-	at     int // the token whose term is being computed
+	frame frame
+	needs []batch.Column
+	trace *trace.Trace
+	at    int // the token whose term is being computed
 	// parts and rows are the parts of the loss by token and by response; the last of rows
 	// belongs to no response.
 	parts, rows []float64
@@ -25,8 +25,8 @@ type record struct {
 func (f *frame) begin(n int) {
 	if rec := f.out.record; rec != nil {
 		rec.at = n
-		if rec.tokens[n].Branch == "" {
-			rec.tokens[n].Branch = trace.Kept
+		if k := &rec.trace.Tokens[n]; k.Branch == "" {
+			k.Branch = trace.Kept
 		}
 	}
 }
@@ -34,15 +34,14 @@ func (f *frame) begin(n int) {
 // note records a figure of the token at hand.
 func (f *frame) note(name string, value float64) {
 	if rec := f.out.record; rec != nil {
-		k := &rec.tokens[rec.at]
-		k.Terms = append(k.Terms, trace.Term{Name: name, Value: trace.Number(value)})
+		rec.trace.Add(rec.at, name, value)
 	}
 }
 
 // took records the branch of the token at hand.
 func (f *frame) took(b trace.Branch) {
 	if rec := f.out.record; rec != nil {
-		rec.tokens[rec.at].Branch = b
+		rec.trace.Tokens[rec.at].Branch = b
 	}
 }
 
@@ -69,7 +68,7 @@ func (f *frame) addResponse(i int, part float64) {
 // a token of check is not the central difference of the loss in its log-prob.
 func Explain(l Loss, in *batch.Batch, check []int) (*trace.Trace, *Grad, error) {
 	t := trace.New(in.Offsets)
-	rec := &record{tokens: t.Tokens, parts: make([]float64, in.Tokens()), rows: make([]float64, in.Len()+1)}
+	rec := &record{trace: t, parts: make([]float64, in.Tokens()), rows: make([]float64, in.Len()+1)}
 	out := &Grad{record: rec, frozen: slices.Clone(in.Now.Logp)} // frozen: no dual variable moves
 	if err := l.Eval(out, in); err != nil {
 		return nil, nil, err
@@ -91,16 +90,15 @@ func Explain(l Loss, in *batch.Batch, check []int) (*trace.Trace, *Grad, error) 
 			*k = trace.Token{Response: k.Response, Position: k.Position}
 			continue
 		}
-		f := &rec.frame
-		f.begin(n)
+		rec.frame.begin(n)
 		noted := k.Terms
 		k.Terms = nil
 		for _, c := range inputs {
-			f.note(c.name, c.at(n))
+			t.Add(n, c.name, c.at(n))
 		}
 		k.Terms = append(k.Terms, noted...)
-		f.note(trace.Share, rec.parts[n])
-		f.note(trace.Grad, out.DLogp[n])
+		t.Add(n, trace.Share, rec.parts[n])
+		t.Add(n, trace.Grad, out.DLogp[n])
 	}
 	if !trace.Agree(sum, out.Loss) {
 		return nil, nil, fmt.Errorf("explain: the recorded parts of %T add up to %v, the loss is %v", l, sum, out.Loss)
@@ -135,7 +133,7 @@ func checkSlopes(l Loss, in *batch.Batch, t *trace.Trace, out *Grad, tokens []in
 		if got := out.DLogp[n]; math.Abs(got-slope) > float64(1e-6*max(math.Abs(slope), 1e-2))+float64(1e-9*math.Abs(out.Loss)) {
 			return fmt.Errorf("explain: token %d of response %d: the gradient of %T is %.9g, and the difference of the loss %.9g", k.Position+1, k.Response+1, l, got, slope)
 		}
-		k.Terms = append(k.Terms, trace.Term{Name: trace.Difference, Value: trace.Number(slope)})
+		t.Add(n, trace.Difference, slope)
 	}
 	return nil
 }
@@ -150,7 +148,7 @@ type input struct {
 // inputs are the columns that the evaluation asked for.
 func (rec *record) inputs() []input {
 	in := rec.frame.in
-	response := func(n int) int { return rec.tokens[n].Response }
+	response := func(n int) int { return rec.trace.Tokens[n].Response }
 	return slices.DeleteFunc([]input{
 		{batch.Logp, "logp", func(n int) float64 { return in.Now.Logp[n] }},
 		{batch.LogpRoll, "roll", func(n int) float64 { return in.LogpRoll[n] }},
