@@ -108,17 +108,13 @@ func (g *GKD) row(dlogits []float64, logp, logt []float32, scale float64) (value
 // all. It reuses the memory of kept.
 func markTop[F ~float32 | ~float64](kept []bool, logp []F, k int) []bool {
 	kept = batch.Zeroed(kept, len(logp))
-	size := len(logp)
-	if k > 0 {
-		size = min(size, k)
-	}
-	if size == len(logp) {
+	if k <= 0 || k >= len(logp) {
 		for a := range kept {
 			kept[a] = true
 		}
 		return kept
 	}
-	for range size {
+	for range k {
 		best := -1
 		for a, l := range logp {
 			if !kept[a] && (best < 0 || l > logp[best]) {

@@ -2,6 +2,7 @@ package loss
 
 import (
 	"math"
+	"slices"
 
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
@@ -85,10 +86,7 @@ func (e *TopEntropy) Prepare(in *batch.Batch) error {
 	}
 	threshold := quantile(e.sorted, 1-e.Share)
 	if in.Gate == nil {
-		in.Gate = make([]bool, in.Tokens())
-		for n := range in.Gate {
-			in.Gate[n] = true
-		}
+		in.Gate = slices.Repeat([]bool{true}, in.Tokens())
 	}
 	for n, m := range active {
 		if m && in.Now.Entropy[n] < threshold {

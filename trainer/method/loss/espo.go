@@ -2,7 +2,6 @@ package loss
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"driftlab/trainer/method/batch"
@@ -63,7 +62,7 @@ func (p *ESPO) bucket(f *frame, i int, logs, eps []float64, entropies, widths *s
 	}
 	entropy := f.in.Now.Entropy
 	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(entropy[x], entropy[y]) })
-	mean := total / math.Max(float64(len(order)), 1)
+	mean := total / max(float64(len(order)), 1)
 	for b := range p.Buckets {
 		tokens := order[b*len(order)/p.Buckets : (b+1)*len(order)/p.Buckets]
 		lr, h := 0.0, 0.0

@@ -102,13 +102,8 @@ func (f *frame) covariance() []float64 {
 // reverseKLRow returns KL(q‖p) of two rows of log-probs and adds scale times
 // its derivative with respect to p's logits, p - q, to dlogits.
 func reverseKLRow[F ~float32 | ~float64](dlogits []float64, logq, logp []F, scale float64) float64 {
-	kl := 0.0
 	for a, lq := range logq {
-		q := elementary.Exp(float64(lq))
-		if q > 0 {
-			kl += float64(q * (float64(lq) - float64(logp[a])))
-		}
-		dlogits[a] += float64(scale * (elementary.Exp(float64(logp[a])) - q))
+		dlogits[a] += float64(scale * (elementary.Exp(float64(logp[a])) - elementary.Exp(float64(lq))))
 	}
-	return kl
+	return klRow(nil, logq, logp, 0)
 }

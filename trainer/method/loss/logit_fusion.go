@@ -55,10 +55,11 @@ func (p *LogitFusion) Eval(out *Grad, in *batch.Batch) error {
 				return f.live(a, x, dx)
 			}
 			high++
-			if f.took(trace.Bounded); p.SoftCap {
+			if p.SoftCap {
 				f.took(trace.Capped)
 				return f.detached(p.Cap, a, in.Now.Logp[n])
 			}
+			f.took(trace.Bounded)
 			return -a * p.Cap, 0
 		})
 		out.Add("actor/pg_clipfrac", f.mean(high+low))
