@@ -226,16 +226,21 @@ func (g *groups) gather(x []float64, rows []int) []float64 {
 	return g.input
 }
 
+// sum adds x up.
+func sum(x []float64) float64 {
+	s := 0.0
+	for _, v := range x {
+		s += v
+	}
+	return s
+}
+
 // mean returns the mean of x, 0 if it is empty.
 func mean(x []float64) float64 {
 	if len(x) == 0 {
 		return 0
 	}
-	sum := 0.0
-	for _, v := range x {
-		sum += v
-	}
-	return sum / float64(len(x))
+	return sum(x) / float64(len(x))
 }
 
 // deviation returns the unbiased standard deviation of x, 0 below two values.

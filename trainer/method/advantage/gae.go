@@ -235,11 +235,7 @@ func (e *Process) Estimate(b *batch.Batch) error {
 		steps := len(e.reward)
 		if e.Joint {
 			for _, i := range rows {
-				sum := 0.0
-				for _, r := range b.OutcomeParts[i] {
-					sum += r
-				}
-				e.reward = append(e.reward, sum)
+				e.reward = append(e.reward, sum(b.OutcomeParts[i]))
 			}
 			e.normalise()
 			e.process(b, rows, e.score[:steps])
@@ -336,10 +332,7 @@ func (e *Vine) Estimate(b *batch.Batch) error {
 		from, to := b.Span(i)
 		end := b.Reward[i]
 		if b.OutcomeParts != nil {
-			end = 0
-			for _, r := range b.OutcomeParts[i] {
-				end += r
-			}
+			end = sum(b.OutcomeParts[i])
 		}
 		for n := to - 1; n >= from; n-- {
 			if n+1 < to && b.Episode[n+1] != b.Episode[n] {

@@ -233,17 +233,14 @@ func (e *ZeroVariance) Estimate(b *batch.Batch) error {
 
 // shape fills the advantages of response i of a group without variance.
 func (e *ZeroVariance) shape(b *batch.Batch, i int, correct bool) {
-	from, to := b.Span(i)
 	largest := 0.0
 	for n := range b.Where(i, b.Mask) {
 		largest = max(largest, b.Old.Entropy[n])
 	}
-	for n := from; n < to; n++ {
-		switch {
-		case !b.Mask[n]:
-		case correct:
+	for n := range b.Where(i, b.Mask) {
+		if correct {
 			b.Advantage[n] = e.Scale * b.Old.Entropy[n]
-		default:
+		} else {
 			b.Advantage[n] = -e.Scale * (largest - b.Old.Entropy[n])
 		}
 	}

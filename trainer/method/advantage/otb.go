@@ -28,12 +28,12 @@ type OTB struct {
 	// Scale says where importance weights enter: "increment" or "cumulative".
 	Scale string `yaml:"scale" default:"increment" oneof:"increment cumulative"`
 
-	multiTurn  bool
-	groups     groups
-	energy     []float64 // W_t per token
-	column     []int     // column of each token, −1 for none
-	numerator  []float64
-	denominate []float64
+	multiTurn bool
+	groups    groups
+	energy    []float64 // W_t per token
+	column    []int     // of each generated token
+
+	numerator, denominator []float64 // of the baseline, per column
 }
 
 // Estimate fills b.Return and b.Advantage from TokenReward, LogpOld and SumSquares.
@@ -56,16 +56,12 @@ func (e *OTB) Estimate(b *batch.Batch) error {
 // accumulate fills W and the column of every token, and returns the number of columns.
 func (e *OTB) accumulate(b *batch.Batch) int {
 	e.energy = batch.Zeroed(e.energy, b.Tokens())
-	e.column = e.column[:0]
+	e.column = batch.Zeroed(e.column, b.Tokens())
 	columns := 0
 	for i := range b.Len() {
-		from, to := b.Span(i)
+		from, _ := b.Span(i)
 		sum, generated := 0.0, 0
-		for n := from; n < to; n++ {
-			if !b.Mask[n] {
-				e.column = append(e.column, -1)
-				continue
-			}
+		for n := range b.Where(i, b.Mask) {
 			a, weight := 1-2*elementary.Exp(b.Old.Logp[n])+b.Old.SumSquares[n], 1.0
 			if b.Weight != nil {
 				weight = b.Weight[n] * b.Weight[n]
@@ -77,13 +73,12 @@ func (e *OTB) accumulate(b *batch.Batch) int {
 				sum += float64(a * weight)
 				e.energy[n] = sum
 			}
-			at := n - from
+			e.column[n] = n - from
 			if e.multiTurn {
-				at = generated
+				e.column[n] = generated
 			}
 			generated++
-			e.column = append(e.column, at)
-			columns = max(columns, at+1)
+			columns = max(columns, e.column[n]+1)
 		}
 	}
 	return columns
@@ -91,18 +86,15 @@ func (e *OTB) accumulate(b *batch.Batch) int {
 
 // group fills the advantages of the responses of a group.
 func (e *OTB) group(b *batch.Batch, rows []int, columns int) {
-	e.numerator, e.denominate = batch.Zeroed(e.numerator, columns), batch.Zeroed(e.denominate, columns)
+	e.numerator, e.denominator = batch.Zeroed(e.numerator, columns), batch.Zeroed(e.denominator, columns)
 	longest, second, unique := 0, 0, -1
 	members := 0
 	for _, i := range rows {
-		from, to := b.Span(i)
 		length := 0
-		for n := from; n < to; n++ {
-			if c := e.column[n]; c >= 0 {
-				length++
-				e.numerator[c] += float64(b.Return[n] * e.energy[n])
-				e.denominate[c] += e.energy[n]
-			}
+		for n := range b.Where(i, b.Mask) {
+			length++
+			e.numerator[e.column[n]] += float64(b.Return[n] * e.energy[n])
+			e.denominator[e.column[n]] += e.energy[n]
 		}
 		if length > 0 || !e.multiTurn {
 			members++
@@ -117,14 +109,10 @@ func (e *OTB) group(b *batch.Batch, rows []int, columns int) {
 		}
 	}
 	for _, i := range rows {
-		from, to := b.Span(i)
-		for n := from; n < to; n++ {
+		for n := range b.Where(i, b.Mask) {
 			c := e.column[n]
-			if c < 0 {
-				continue
-			}
-			baseline := e.numerator[c] / (e.denominate[c] + e.Eps)
-			if members == 1 || e.denominate[c] == 0 || e.ZeroTail && i == unique && c >= second {
+			baseline := e.numerator[c] / (e.denominator[c] + e.Eps)
+			if members == 1 || e.denominator[c] == 0 || e.ZeroTail && i == unique && c >= second {
 				baseline = 0
 			}
 			b.Advantage[n] = b.Return[n] - baseline
