@@ -44,16 +44,13 @@ func (a *Addition) Vocab() []string { return sharedVocab }
 // Reproduce implements Task.
 func (a *Addition) Reproduce(id int64) Prompt {
 	return reproduce(id, "addition", a.Difficulty, func(rng *rand.Rand, n int) (tokens, answer []int32) {
-		c := columns{n: n}
 		tokens = append(make([]int32, 0, 4*n+2), BOS)
-		for i := range n {
-			c.x[i], c.y[i] = rng.IntN(10), rng.IntN(10)
-			tokens = append(tokens, marker(i, n), digit(c.x[i]), plus, digit(c.y[i]))
-		}
 		var sums [markers]int
 		carry := 0
 		for i := range n {
-			sums[i] = c.x[i] + c.y[i] + carry
+			x, y := rng.IntN(10), rng.IntN(10)
+			tokens = append(tokens, marker(i, n), digit(x), plus, digit(y))
+			sums[i] = x + y + carry
 			carry = sums[i] / 10
 		}
 		return append(tokens, equals), appendNumber(make([]int32, 0, 2*n+1), sums[:n])
