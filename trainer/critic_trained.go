@@ -2,7 +2,6 @@ package trainer
 
 import (
 	"math"
-	"slices"
 
 	"driftlab/engine/column"
 	"driftlab/engine/learner"
@@ -154,15 +153,14 @@ func (v *valueTarget) Eval(out *column.Grad, now *column.Scored) error {
 func (c *trainedCritic) AppendState(dst []byte) []byte {
 	state := c.learner.State()
 	dst = method.AppendState(dst, c.learner.Params().Theta, state.First, state.Second, state.Updates, state.Scale, state.Clean, c.seen)
-	if c.base != nil {
-		dst = method.AppendState(dst, c.base.gram, c.base.moment)
+	if c.base == nil {
+		return dst
 	}
-	return dst
+	return c.base.AppendState(dst)
 }
 
 func (c *trainedCritic) SetState(data []byte) error {
 	state := c.learner.State()
-	state.First, state.Second = slices.Clone(state.First), slices.Clone(state.Second)
 	into := []any{c.learner.Params().Theta, state.First, state.Second, &state.Updates, &state.Scale, &state.Clean, &c.seen}
 	if c.base != nil {
 		into = append(into, c.base.gram, c.base.moment)

@@ -39,7 +39,7 @@ type Evaluation struct {
 
 // PromptTally is what became of one held-out prompt.
 type PromptTally struct {
-	// Difficulty is the task's knob, Tokens what was generated over all responses.
+	// Difficulty is that of the prompt, Tokens what was generated over all responses.
 	Difficulty, Tokens int
 	// Surprisal is the sum of −log p over these tokens, nats.
 	Surprisal float64
@@ -244,19 +244,17 @@ const (
 // strata appends the pass rate and the length of prompts that were easy and of those
 // that were hard for the first weights, where there are any.
 func (r *Evaluation) strata(metrics []batch.Metric, first []PromptTally) []batch.Metric {
-	for _, of := range []struct {
-		name string
-		in   func(rate float64) bool
-	}{{"easy", func(rate float64) bool { return rate > easyPassRate }}, {"hard", func(rate float64) bool { return rate < hardPassRate }}} {
-		var sum PromptTally
-		for i, p := range r.Prompts {
-			if of.in(float64(first[i].Correct) / float64(first[i].Samples)) {
-				sum.add(p)
-			}
+	var easy, hard PromptTally
+	for i, p := range r.Prompts {
+		switch rate := float64(first[i].Correct) / float64(first[i].Samples); {
+		case rate > easyPassRate:
+			easy.add(p)
+		case rate < hardPassRate:
+			hard.add(p)
 		}
-		metrics = sum.metrics(metrics, "val/learner/"+of.name+"/", "")
 	}
-	return metrics
+	metrics = easy.metrics(metrics, "val/learner/easy/", "")
+	return hard.metrics(metrics, "val/learner/hard/", "")
 }
 
 func (p *PromptTally) add(q PromptTally) {

@@ -5,7 +5,6 @@ import (
 
 	"driftlab/engine/rollout"
 	"driftlab/trainer/engines"
-	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/stream"
 	"driftlab/trainer/method/task"
 	"driftlab/trainer/recipe"
@@ -102,7 +101,7 @@ func (s *Session) generate(step int) {
 	s.observeFusion()
 	s.observePool(step, r.Rollout.Prompts)
 	if r.Rollout.Noise.Start > 0 {
-		s.metrics = append(s.metrics, batch.Metric{Name: "rollout/noise_sigma", Value: sigma})
+		s.log("rollout/noise_sigma", sigma)
 	}
 }
 
