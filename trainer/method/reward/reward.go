@@ -15,7 +15,7 @@ import (
 )
 
 // Shaper computes one part of the reward. Implementations are pointers to
-// parameter structs; one file each.
+// parameter structs.
 type Shaper interface {
 	// Part writes the part's reward of every response to dst, length B. It
 	// reads the verdicts, Mask, and the columns its Spec lists under Needs.
@@ -65,8 +65,8 @@ func (s *Scorer) Score(b *batch.Batch, verdicts []task.Verdict) error {
 	if len(verdicts) != n {
 		return fmt.Errorf("reward: %d verdicts for %d responses", len(verdicts), n)
 	}
-	if len(b.Mask) != b.Tokens() {
-		return b.Require(batch.Mask)
+	if err := b.Require(batch.Mask); err != nil {
+		return err
 	}
 	b.Correct = batch.Zeroed(b.Correct, n)
 	b.Reward = batch.Zeroed(b.Reward, n)

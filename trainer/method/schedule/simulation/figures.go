@@ -210,7 +210,7 @@ func (f FreeRunning) beforeQueue() float64 {
 	if f.SingleSlots {
 		age *= f.Tail
 	}
-	return age / math.Max(1, f.Utilisation)
+	return age / max(1, f.Utilisation)
 }
 
 // inQueue is the mean number of versions from there to training: rho below a utilisation of 1 and
