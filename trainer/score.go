@@ -139,8 +139,8 @@ func newAnchor(s *Session) (stage, error) {
 	return column(func(b *batch.Batch) []float64 { return b.Old.Logp }), nil
 }
 
-// checkFrozen is checkScored of a policy that does not learn, for responses of the
-// batch or all of it.
+// checkFrozen checks the log-probs that a policy which does not learn gave responses: the
+// batch's, or some of them.
 func (s *Session) checkFrozen(column, who string, in *batch.Sampled, logp []float64, scorer *learner.Scorer, p *model.Params) error {
 	o := s.scoring()
 	o.Replay, o.Retention = learner.ReplayNone, false

@@ -20,7 +20,7 @@ import (
 )
 
 // Session is a run in progress: the parts of one recipe, and the batch that
-// travels through them. It takes and returns values and touches no file.
+// they fill. It takes and returns values and touches no file.
 type Session struct {
 	recipe  recipe.Recipe
 	options Options

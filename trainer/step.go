@@ -130,7 +130,7 @@ func (s *Session) assemble() error {
 	return nil
 }
 
-// Step makes one training step and leaves its figures in Metrics.
+// Step makes one training step. Its figures are those that Run hands to the caller.
 func (s *Session) Step(step int) error {
 	s.batch.Step, s.batch.LearnerVersion = step, s.learner.Updates()
 	s.metrics = s.metrics[:0]

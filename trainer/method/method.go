@@ -2,8 +2,8 @@
 // terms, corrections, advantage estimators, reward shapers, schedules, guards.
 //
 // Each group of methods keeps one Table, a literal slice in one file, and
-// each entry is one small file with a documented parameter struct. The tables
-// are what `simulate methods` lists and what recipes name.
+// each entry has a documented parameter struct. The tables are what
+// `simulate methods` lists and what recipes name.
 //
 //	e, err := loss.Registry.Lookup("ppo_clip")   // Registry is a Table[loss.Loss]; aliases count
 //	e.Spec.Formula                               // what a person reads

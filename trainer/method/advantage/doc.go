@@ -1,5 +1,5 @@
 // Package advantage turns rewards into the per-token estimates a policy loss
-// multiplies: one estimator per file.
+// multiplies.
 //
 // An Estimator reads the reward columns of a batch and fills Advantage. Outcome
 // estimators take one number per response, Batch.Reward, and give it to every

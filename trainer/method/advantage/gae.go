@@ -188,7 +188,7 @@ func (e *TurnLevel) turn(rows []int, k int) {
 
 // Process is a group estimator that preserves tokens: process rewards keep
 // their place in the response, and outcome and process rewards are normalised
-// separately, so that neither drowns the other.
+// separately, so that neither makes the other negligible.
 //
 // Kinds of outcome reward (OutcomeParts) are each normalised and summed; without
 // any, the outcome's part is 0. The process reward is StepReward: what has a place
@@ -197,7 +197,7 @@ func (e *TurnLevel) turn(rows []int, k int) {
 // come keeps and a mean would hide.
 //
 // With joint one mean and one std serve the outcomes (their sum per response) and the
-// judged tokens: a process reward of a few hundredths next to an outcome of 0 or 1 drowns.
+// judged tokens: a process reward of a few hundredths is negligible next to an outcome of 0 or 1.
 type Process struct {
 	Asymmetry `yaml:",inline"`
 	// OutcomeWeight multiplies the outcome's part.

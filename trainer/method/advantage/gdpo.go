@@ -9,7 +9,7 @@ import (
 )
 
 // GDPO normalises every reward kind in its group before adding them up, so
-// that no kind drowns the others, then whitens over the batch.
+// that no kind makes the others negligible, then whitens over the batch.
 //
 // A kind that is constant in a group adds 0, and so does a part of NaN, which
 // could not be scored. A response whose parts all could not be scored gets 0 and is left

@@ -13,8 +13,7 @@ import (
 	"driftlab/trainer/method/masked"
 )
 
-// Masking is a rejection rule: one small file each, a pointer to a parameter
-// struct.
+// Masking is a rejection rule: a pointer to a parameter struct.
 type Masking interface {
 	// Reject clears keep for every token of in.Mask that the rule rejects. It
 	// never sets an entry. It allocates nothing.

@@ -47,8 +47,7 @@ func (in *Input) scratch() []float64 {
 	return in.buffer
 }
 
-// Weighting is an importance weight: one small file each, a pointer to a
-// parameter struct.
+// Weighting is an importance weight: a pointer to a parameter struct.
 type Weighting interface {
 	// Weigh fills w for the tokens of in.Mask. The other entries are zero
 	// before the call and stay zero.

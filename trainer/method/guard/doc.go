@@ -8,7 +8,7 @@
 //	}
 //
 // Guards keep state between steps (a length history, the previous gradient);
-// Save and Restore carry it through an interruption, bit for bit.
+// AppendState and SetState carry it through an interruption, bit for bit.
 //
 // What it is not: it clips no gradient norms (the optimiser does) and stops no
 // run on NaN (the trainer does).

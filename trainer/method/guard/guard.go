@@ -31,7 +31,7 @@ type Decision struct {
 }
 
 // Guard decides about one gradient step. Implementations are pointers to
-// parameter structs, one file each; those with a history are a method.Memory.
+// parameter structs; those with a history are a method.Memory.
 type Guard interface {
 	// Guard reads, and may change, the gradient of the loss.
 	Guard(grad []float32, in Input) (Decision, error)

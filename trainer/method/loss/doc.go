@@ -1,10 +1,10 @@
-// Package loss has the policy losses and KL terms: one file each, with the
-// formula, its paper, its defaults, the value and d loss/d log-prob.
+// Package loss has the policy losses and KL terms, each with its parameters and
+// their defaults, its value and d loss/d log-prob; methods.txt has the formulas and
+// the papers.
 //
 // A loss reads a batch.Batch and fills a Grad. It never differentiates through
-// anything but the current log-probs; what a paper detaches is visibly
-// detached in the gradient half of the file (f.sg). Everything is float64: the
-// engines round, the losses do not.
+// anything but the current log-probs; what a paper detaches is read as a constant
+// (f.sg). Everything is float64: the engines round, the losses do not.
 //
 //	entry, err := loss.Registry.Lookup("ppo_clip")  // by name or alias
 //	policy := entry.New()                           // a parameter struct with defaults
@@ -18,7 +18,8 @@
 //   - Sums. Aggregation names every published way of turning tokens into one
 //     number. Masked tokens are never read, not even multiplied by zero.
 //   - Corrections. Batch.Weight multiplies each token's term (VESPO and GMPO take
-//     it into their sequence weight), Batch.LossMask removes tokens from sums and
+//     it into their sequence weight; FlowRL, GVPO, OAPL, OnlineDPO and REAL do not
+//     read it), Batch.LossMask removes tokens from sums and
 //     statistics, Batch.Gate closes the policy term of a token that stays in every
 //     denominator. A batch without a single token gives loss and gradient zero.
 //   - Traces. Explain returns what Eval recorded of every token: its ratio, weight and

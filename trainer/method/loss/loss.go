@@ -9,7 +9,7 @@ import (
 )
 
 // Loss is a policy loss to be minimised. Implementations are pointers to
-// parameter structs; one file each.
+// parameter structs.
 type Loss interface {
 	// Eval sets out.Loss, out.DLogp and out.Metrics from the batch. It reads
 	// Logp, and whatever else its Spec lists under Needs. It allocates nothing

@@ -13,7 +13,8 @@ import (
 // ratio to the sampling policy appears, which is why it tolerates staleness.
 //
 // A group gives one pair, its best and its worst response (the first of equals);
-// equal rewards give none. The default β is ours.
+// equal rewards give none. Importance weights and gates have no effect. The default β is
+// ours.
 type OnlineDPO struct {
 	// Beta is the strength of the implicit KL.
 	Beta float64 `yaml:"beta" default:"0.1" range:"(0,inf]"`

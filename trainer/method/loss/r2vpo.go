@@ -23,7 +23,7 @@ type R2VPO struct {
 	Delta    float64 `yaml:"delta" default:"0.01" range:"(0,inf]"`
 	DualRate float64 `yaml:"dual_rate" default:"0.1" range:"[0,inf]"`
 	Lambda   float64 `yaml:"lambda" default:"1" range:"[0,inf]"`
-	// LambdaMax bounds λ, so that one wild batch does not end all learning.
+	// LambdaMax bounds λ, so that one batch of extreme ratios does not end all learning.
 	LambdaMax float64 `yaml:"lambda_max" default:"100"`
 	// Variant is primal_dual or adaptive_clip, Eps the clip of the latter.
 	Variant string  `yaml:"variant" default:"primal_dual" oneof:"primal_dual adaptive_clip"`

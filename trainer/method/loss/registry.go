@@ -12,8 +12,8 @@ import (
 //go:embed examples.txt methods.txt
 var texts embed.FS
 
-// Registry has every policy loss a recipe can name, by name: one file each.
-// To add one, write the file and add a line.
+// Registry has every policy loss a recipe can name, by name. To add one, write a
+// file and add a line.
 var Registry = method.Table[Loss]{
 	{Spec: method.Spec{Name: "a2po"}, New: func() Loss { return NewA2PO() }},
 	{Spec: method.Spec{Name: "a3po"}, New: func() Loss { return NewA3PO() }},

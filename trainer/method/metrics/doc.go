@@ -1,9 +1,9 @@
 // Package metrics measures: the gap between the two engines at equal weights,
 // and the figures of every training step, under the names verl logs.
 //
-//	g := metrics.Compare(b)           // the gap as one struct of numbers
-//	m = metrics.Step(m[:0], b)        // the step's metrics, in a fixed order
-//	metrics.Glossary                  // what each name means, formula, unit, source
+//	g := metrics.Compare(b)                 // the gap as one struct of numbers
+//	m = metrics.Step(m[:0], b, limits)      // the step's metrics, in a fixed order
+//	term, known := metrics.Lookup("gap/k3") // what a name means, formula, unit, source
 //
 // The gap is the difference of LogpOld, the learner, from LogpRoll, the rollout engine that
 // sampled: e_t = old − roll. Samples come from the rollout engine, so the

@@ -143,11 +143,10 @@ func CompareResponses(b *batch.Batch) []ResponseGap {
 }
 
 // Step appends the figures of a training step that can be computed from what
-// the batch has recorded, in the order of Glossary: rewards and lengths, the
+// the batch has recorded, in the order of the glossary: rewards and lengths, the
 // probabilities' difference, verl's off-policy figures, this project's own gap,
-// routes and entropy. Figures that are undefined
-// (a correlation of constants) are left out, so every value is finite unless a
-// log-prob is not.
+// routes and entropy. Figures that are undefined (a correlation of constants) are
+// left out, so every value is finite unless a log-prob is not.
 func Step(dst []batch.Metric, b *batch.Batch, limit Limits) []batch.Metric {
 	dst = data(dst, b, limit)
 	if len(b.Old.Logp) == b.Tokens() && len(b.LogpRoll) == b.Tokens() {

@@ -85,7 +85,7 @@ type Anchor struct {
 	// no anchor of its own again: without a pool recipes refuse "prompt".
 	By string `yaml:"by" default:"prompt_tokens" oneof:"prompt prompt_tokens"`
 	// OnlySolved restricts the penalty to groups that are solved now, so that an
-	// anchor shared with easier prompts does not tax the hard ones.
+	// anchor shared with easier prompts does not penalise the hard ones.
 	OnlySolved bool `yaml:"only_solved"`
 
 	anchors map[int64]float64
@@ -171,7 +171,7 @@ func (a *Anchor) SetState(state []byte) error {
 
 // Group compares a response's length with the shortest and the longest of its
 // group: short correct ones gain, long ones lose, and a wrong one never gains.
-// The reference moves with the policy, so the race has no end of its own.
+// The reference moves with the policy, so lengths can fall without end.
 type Group struct {
 	Ramp `yaml:",inline"`
 	// Coef is β, the spread of the part over a group.

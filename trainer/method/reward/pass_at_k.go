@@ -10,7 +10,7 @@ import (
 )
 
 // PassAtK rewards each response so that the plain policy gradient, without
-// baseline, climbs the chance that at least one of K responses is correct. A
+// baseline, raises the chance that at least one of K responses is correct. A
 // wrong response earns what its group would have earned without it: the more
 // of them are right, the less another right one matters.
 type PassAtK struct {
@@ -50,7 +50,7 @@ func (p *PassAtK) Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) e
 
 // GroupMax gives every response the best result among K siblings sampled one
 // after the other: 1 if any of them is correct. A block's reward is one sample of
-// pass@K, so the policy gradient climbs pass@K as that of PassAtK does, with more
+// pass@K, so the policy gradient raises pass@K as that of PassAtK does, with more
 // noise: a wrong response shares what a lucky sibling earned.
 type GroupMax struct {
 	// K is the size of a block, at least 1 and at most the group's size. The last

@@ -55,10 +55,9 @@ func (p *asyncFlow) Admit(v View) int {
 }
 
 // echo2 serves a learner by remote workers, which weights reach late: worker i runs
-// version V(t - delay_i). A sample that is too old comes again from its prompt. The paper
-// is stable up to S = 6.
+// version V(t - delay_i). A sample that is too old comes again from its prompt.
 type echo2 struct {
-	// Staleness is the user's knob S. The paper is stable up to 6.
+	// Staleness is S, which the user sets. The paper is stable up to 6.
 	Staleness int `yaml:"staleness" default:"4" range:"[1,1024]"`
 	// Hop is the ticks that weights take from one worker of the chain to the next.
 	Hop int `yaml:"hop" default:"10000" range:"[0,1000000000]"`

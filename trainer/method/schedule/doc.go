@@ -3,8 +3,8 @@
 //
 // # A system on a virtual clock
 //
-// A Policy is one published system's rule; Systems lists them, one file each,
-// every rule with its source. sync and lag, whose lag is constant, are two of them, and
+// A Policy is one published system's rule; Systems lists them, every rule with
+// its source. sync and lag, whose lag is constant, are two of them, and
 // the trainer needs no clock for these. A Core runs a Policy on a cluster in virtual time.
 // It is a pure state machine of integers: no weights, no engine, no goroutine, no
 // file. It knows only its arguments.

@@ -389,7 +389,7 @@ func (w *Worker) decodes() (n, back int) {
 	return n, back
 }
 
-// calling are the requests of a worker that wait for their tools.
+// callers are the requests of a worker that wait for their tools.
 func (w *Worker) callers() []int {
 	var ids []int
 	for _, r := range w.Active {

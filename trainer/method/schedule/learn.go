@@ -221,7 +221,7 @@ func (c *Core) giveBack(w *Worker) {
 	c.queue = slices.Insert(c.queue, 0, back...)
 }
 
-// sift asks a Filter about samples.
+// sift asks a filter about samples.
 func (c *Core) sift(samples []*Sample) {
 	f, ok := c.policy.(filter)
 	if !ok {

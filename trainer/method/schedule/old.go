@@ -38,7 +38,7 @@ const (
 )
 
 // oldLogProbs are the ways of getting old log-probs, each with what it costs; a row
-// for each Old. What a simulator scores in addition to that, to have a referee, is not charged.
+// for each Old. What a simulator scores in addition to that, to compare with, is not charged.
 //
 // Source: 2605.12070 for the exact ways: copies of max lag + 1 versions, one copy and a
 // pass per token, or a stall.

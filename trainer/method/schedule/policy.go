@@ -52,7 +52,7 @@ const (
 	Restart
 )
 
-// Fate is what a Filter does with a sample.
+// Fate is what a policy does with a sample.
 type Fate int
 
 // Fates.
@@ -117,7 +117,7 @@ type Traits struct {
 	Service int
 	// Hop is the ticks that weights take from one worker to the next of a chain.
 	Hop int
-	// Every is the ticks after which a Placer is asked again; 0 for never.
+	// Every is the ticks after which a policy with a rule for places is asked again; 0 for never.
 	Every int
 }
 

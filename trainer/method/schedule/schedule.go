@@ -150,7 +150,7 @@ func (c *Core) Forget(versions int) {
 	c.log = kept
 }
 
-// Kind is what a Command asks for, or what a Span was spent on.
+// Kind is what a Command asks for.
 type Kind int
 
 // Commands.

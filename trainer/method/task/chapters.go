@@ -9,7 +9,7 @@ import (
 
 // Chapters is prose in numbered chapters: the prompt says how many, and the
 // response counts down those that are left. It is the task whose vocabulary and
-// length are knobs: words by the thousand, answers of two thousand tokens.
+// length are parameters: words by the thousand, answers of two thousand tokens.
 //
 // A chapter is a fixed number of words. Behind it stand a colon and how many are
 // left; after the last one the mark and, for an answer, how many there were.

@@ -1,5 +1,5 @@
 // Package task is what the policy is trained on: verifiable tasks with a
-// difficulty knob. A Task makes prompts, checks responses exactly, and writes
+// parameter of difficulty. A Task makes prompts, checks responses exactly, and writes
 // noisy demonstrations for the supervised warm start.
 //
 // What it is not: it turns no verdict into a reward (package reward does), it
@@ -9,7 +9,7 @@
 // # A short tour
 //
 //	t := task.NewChain()                  // or Table.Lookup("chain"), then New()
-//	p := task.Draw(t, rng)                   // from the training stream
+//	p := task.Draw(t, rng)                // from the training stream
 //	demo := t.Demonstration(nil, p, rng)  // noisy working, answer, <eos>
 //	v := t.Verify(p, response)            // exact
 //	if v.Correct { ... }
@@ -61,7 +61,7 @@
 //
 // # Training and held-out prompts
 //
-// Prompt draws from the training stream, HeldOut from the evaluation stream.
+// Draw draws from the training stream, DrawHeldOut from the evaluation stream.
 // The streams are split by a hash of the prompt's tokens, not only by its
 // number, so no held-out text is ever trained on, however few prompts a
 // difficulty has. Prompt.ID is even in training and odd in evaluation, and

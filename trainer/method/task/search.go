@@ -67,7 +67,7 @@ const maxRechecks = 4
 // operations, noise 0.05, patience 0.85, nothing checked twice.
 func NewSearch() *Search { return method.New[Search]() }
 
-// Validate implements method.Validator.
+// Validate checks the difficulty against the number of candidates.
 func (s *Search) Validate() error {
 	if _, candidates := s.size(); s.Difficulty[1] > candidates {
 		return fmt.Errorf("difficulty: %d of %d candidates: use fewer, or pairs: true", s.Difficulty[1], candidates)

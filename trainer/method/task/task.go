@@ -45,7 +45,7 @@ type Prompt struct {
 	ID int64
 	// Tokens are the prompt's tokens, the first is BOS.
 	Tokens []int32
-	// Difficulty is the value of the knob, within the task's range.
+	// Difficulty is how hard the prompt is, within the task's range.
 	Difficulty int
 	// Answer holds the tokens that belong between the mark "#" and EOS; where
 	// several answers are right, the first of them.
@@ -99,7 +99,7 @@ func (v *Verdict) add(s Step) {
 var texts embed.FS
 
 // Table lists the tasks a recipe can name. New gives the parameters with
-// their defaults; decode the recipe into them and call Validate.
+// their defaults; method.Check says what is wrong with others.
 var Table = method.Table[Task]{
 	{Spec: method.Spec{Name: "chain"}, New: func() Task { return NewChain() }},
 	{Spec: method.Spec{Name: "addition"}, New: func() Task { return NewAddition() }},
@@ -110,7 +110,7 @@ var Table = method.Table[Task]{
 	{Spec: method.Spec{Name: "tagged"}, New: func() Task { return NewTagged() }},
 }.Filled(method.Spec{Group: "task", Gradient: "none: a task makes prompts and verdicts"}, texts)
 
-// Range is the inclusive range of the difficulty knob: [low, high].
+// Range is the inclusive range of the difficulty: [low, high].
 type Range [2]int
 
 // draw returns an integer of the range, all equally likely.
