@@ -80,6 +80,16 @@ func (g *grader) acted(metrics []batch.Metric, b *batch.Batch) []batch.Metric {
 	return metrics
 }
 
+// correct is how many of these responses are correct.
+func correct(b *batch.Batch, rows []int) (n float64) {
+	for _, i := range rows {
+		if b.Correct[i] {
+			n++
+		}
+	}
+	return n
+}
+
 // deviation is the standard deviation, over n, of the entries of x.
 func deviation(x []float64, entries []int) float64 {
 	mean, squares := 0.0, 0.0

@@ -126,21 +126,15 @@ func (f *promptSampler) run(s *Session) error {
 	s.groups.Find(b.Group)
 	var mixed, hard, largest, lent float64
 	for rows := range s.groups.All() {
-		right := 0.0
-		for _, i := range rows {
-			if b.Correct[i] {
-				right++
-			}
-		}
-		tried := float64(len(rows))
+		right, tried := correct(b, rows), float64(len(rows))
 		place := f.places[b.PromptID[rows[0]]]
 		if f.rate(place) < 0.25 {
-			hard += float64(len(rows))
+			hard += tried
 		}
-		if right > 0 && right < float64(len(rows)) {
+		if right > 0 && right < tried {
 			mixed++
 		}
-		largest = max(largest, float64(len(rows)))
+		largest = max(largest, tried)
 		if f.adaptive != nil && f.reused[b.Group[rows[0]]] { // the answer lent was not tried
 			right, tried, lent = right-1, tried-1, lent+1
 		}

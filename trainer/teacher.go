@@ -80,13 +80,7 @@ func (t *teacher) choose(s *Session) {
 	t.chosen, t.rows = batch.Zeroed(t.chosen, b.Len()), t.rows[:0]
 	hard, count := 0.0, 0
 	for rows := range s.groups.All() {
-		right := 0.0
-		for _, i := range rows {
-			if b.Correct[i] {
-				right++
-			}
-		}
-		if right/float64(len(rows)) > o.PassRate {
+		if correct(b, rows)/float64(len(rows)) > o.PassRate {
 			continue
 		}
 		hard++
