@@ -108,7 +108,7 @@ func truncate(w, low, high float64) float64 { return min(max(w, low), high) }
 
 // inside keeps a weight within low..high and makes any other 0.
 func inside(w, low, high float64) float64 {
-	if w >= low && w <= high {
+	if within(w, low, high) {
 		return w
 	}
 	return 0

@@ -26,25 +26,23 @@ type Limits struct {
 func data(dst []batch.Metric, b *batch.Batch, limit Limits) []batch.Metric {
 	var score, reward, length, live masked.Running
 	for i := range b.Len() {
-		n, sum := 0, 0.0
 		from, to := b.Span(i)
-		for k := from; k < to; k++ {
-			if b.Mask[k] {
-				n++
-			}
-			if b.TokenReward != nil {
-				sum += b.TokenReward[k]
-			}
-		}
-		length.Add(float64(n))
+		n := float64(masked.Count(b.Mask[from:to]))
+		length.Add(n)
 		if n == 0 {
 			continue
 		}
-		live.Add(float64(n))
+		live.Add(n)
 		if b.Reward != nil {
 			score.Add(b.Reward[i])
 		}
-		reward.Add(sum)
+		if b.TokenReward != nil {
+			sum := 0.0
+			for _, r := range b.TokenReward[from:to] {
+				sum += r
+			}
+			reward.Add(sum)
+		}
 	}
 	if b.Reward != nil {
 		dst = append3(dst, &score, "critic/score/mean", "critic/score/max", "critic/score/min")
