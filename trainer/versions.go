@@ -1,8 +1,6 @@
 package trainer
 
-import (
-	"driftlab/model"
-)
+import "driftlab/model"
 
 // versions keeps the last weights, so that a schedule can let an older version
 // generate. Version v is the weights after v updates.

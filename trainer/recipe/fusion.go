@@ -1,8 +1,6 @@
 package recipe
 
-import (
-	"driftlab/engine"
-)
+import "driftlab/engine"
 
 // Fusion lets a teacher steer the rollouts of prompts that the policy fails (Logit Fusion).
 type Fusion struct {

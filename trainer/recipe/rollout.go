@@ -1,8 +1,6 @@
 package recipe
 
-import (
-	"driftlab/engine"
-)
+import "driftlab/engine"
 
 // Rollout is the engine that samples, and how it samples.
 type Rollout struct {

@@ -1,8 +1,6 @@
 package loss
 
-import (
-	"driftlab/trainer/method/batch"
-)
+import "driftlab/trainer/method/batch"
 
 // ACR is QuRL's loss for quantised rollouts: where the weight for the engine's
 // mismatch is truncated, the upper clip is relaxed by as much.

@@ -1,8 +1,6 @@
 package loss
 
-import (
-	"driftlab/trainer/method/batch"
-)
+import "driftlab/trainer/method/batch"
 
 // GVPO regresses the centred log-ratio of a response onto its centred reward: a
 // variance over the group.

@@ -1,8 +1,6 @@
 package loss
 
-import (
-	"driftlab/trainer/method/batch"
-)
+import "driftlab/trainer/method/batch"
 
 // Kimi is the regression-style policy update of Kimi k1.5: a policy gradient
 // with a quadratic penalty of the log-ratio.

@@ -1,8 +1,6 @@
 package loss
 
-import (
-	"driftlab/trainer/method/batch"
-)
+import "driftlab/trainer/method/batch"
 
 // MaxRL maximises the likelihood of success, log E[R], in place of E[R]: the
 // gradient of a prompt is divided by its success rate.

@@ -1,8 +1,6 @@
 package loss
 
-import (
-	"driftlab/trainer/method/batch"
-)
+import "driftlab/trainer/method/batch"
 
 // TOPR is tapered off-policy REINFORCE: good responses are learned as in
 // supervised training, bad ones with an importance weight of at most 1.

@@ -1,8 +1,6 @@
 package schedule
 
-import (
-	"errors"
-)
+import "errors"
 
 // Sync generates every step's rollouts from the weights the step starts with. One
 // version at a time: publication finds no running work. The wall time of a step is the sum
