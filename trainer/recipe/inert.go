@@ -74,12 +74,16 @@ func (r Recipe) Inert() []string {
 	_, ok = r.Loss.Params.(*loss.MIPU)
 	n.when(ok && r.SameEngine(),
 		"loss mipu: both engines compute the same bits, so T_post is 0 and no step is taken back: change rollout.numerics, or set loss to decoupled_ppo")
+	weights := r.Correction.Weights.Name
+	if weights != "" && weights != "none" && r.Loss.Params != nil {
+		takes, err := loss.TakesWeights(r.Loss.Params)
+		n.when(err == nil && !takes, "correction.weights %s: importance weights have no effect in loss %s: use weights none, or another loss", weights, r.Loss.Name)
+	}
 	if differs {
 		return n
 	}
 	const same = sameBits + ", so every ratio is 1: change rollout.numerics or schedule, or leave it out"
-	name := r.Correction.Weights.Name
-	n.when(name != "" && name != "none", "correction.weights %s: %s", name, same)
+	n.when(weights != "" && weights != "none", "correction.weights %s: %s", weights, same)
 	for i, m := range r.Correction.Masks {
 		n.when(m.Spec().Reads(batch.LogpRoll), "correction.masks[%d] %s: %s", i, m.Name, same)
 	}

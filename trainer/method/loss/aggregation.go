@@ -122,7 +122,7 @@ func (a Aggregation) Validate() error {
 	if a.Horizon < 0 || a.Tokens < 0 || a.Sequences < 0 || a.Ranks < 0 {
 		faults = append(faults, fmt.Errorf("aggregation %s: counts must not be negative", mode))
 	}
-	if a.Ranks > 1 && (mode == "token-mean" && a.Tokens == 0 || strings.HasPrefix(mode, "seq-mean") && a.Sequences == 0) {
+	if a.Ranks > 1 && (slices.Contains([]string{"token-mean", "bnpo", "dapo"}, mode) && a.Tokens == 0 || strings.HasPrefix(mode, "seq-mean") && a.Sequences == 0) {
 		faults = append(faults, fmt.Errorf("aggregation %s over %d ranks needs the count of the whole step", mode, a.Ranks))
 	}
 	return errors.Join(faults...)

@@ -2,6 +2,7 @@ package loss
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 
 	"driftlab/trainer/method"
@@ -56,6 +57,16 @@ func TestDependsOnIsDeclared(t *testing.T) {
 					t.Errorf("%s: its state moved", e.Name)
 				}
 			}
+		}
+	}
+}
+
+// TestTakesWeights: these methods say on their pages that importance weights have no effect.
+func TestTakesWeights(t *testing.T) {
+	without := []string{"a2po", "flowrl", "gvpo", "oapl", "online_dpo", "real"}
+	for _, e := range Registry {
+		if takes, err := TakesWeights(e.New()); err != nil || takes == slices.Contains(without, e.Name) {
+			t.Errorf("%s: takes weights: %v (%v)", e.Name, takes, err)
 		}
 	}
 }

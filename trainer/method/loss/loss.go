@@ -156,17 +156,33 @@ func Evaluate(out *Grad, in *batch.Batch, l Loss, kl KL, terms ...Term) error {
 
 // DependsOn reports whether the gradient of a loss, with its parameters, depends on
 // LogpRoll or Anchor where the ratio of the policy to the anchor is 1. A Spec cannot say:
-// it lists what a method reads under any parameters. It is found by evaluation, on the
-// worked example with that column displaced. No state of the loss moves.
+// it lists what a method reads under any parameters.
 func DependsOn(l Loss, column batch.Column) (bool, error) {
+	return responds(l, func(b *batch.Batch, n int, distance float64) {
+		displaced := either(column == batch.Anchor, b.Anchor, b.LogpRoll)
+		displaced[n] += distance
+	})
+}
+
+// TakesWeights reports whether the gradient of a loss, with its parameters, depends on the
+// importance weights of the correction stage, where the two engines agree.
+func TakesWeights(l Loss) (bool, error) {
+	return responds(l, func(b *batch.Batch, n int, distance float64) {
+		b.LogpRoll[n], b.DistRoll = b.Now.Logp[n], b.Now.Dist
+		b.Weight = append(b.Weight, elementary.Exp(distance))
+	})
+}
+
+// responds reports whether displacing the tokens of the worked example, where the ratio of the
+// policy to the anchor is 1, changes the gradient of a loss. No state of the loss moves.
+func responds(l Loss, displace func(b *batch.Batch, n int, distance float64)) (bool, error) {
 	var before []float64
 	// Displacements in both directions, within and beyond the bounds that methods have.
 	for _, distance := range []float64{0, 0.05, -0.05, 0.5, -0.5, 3, -3} {
 		b := Worked(l)
 		copy(b.Now.Logp, b.Anchor)
-		displaced := either(column == batch.Anchor, b.Anchor, b.LogpRoll)
-		for n := range displaced {
-			displaced[n] += float64(distance * float64(1-2*(n%2)))
+		for n := range b.Tokens() {
+			displace(b, n, float64(distance*float64(1-2*(n%2))))
 		}
 		out := &Grad{frozen: slices.Clone(b.Now.Logp)} // frozen: no dual variable moves
 		if err := l.Eval(out, b); err != nil {
