@@ -7,6 +7,7 @@ import (
 	"math/bits"
 
 	"driftlab/precision/elementary"
+	"driftlab/results/stats"
 )
 
 // A scope with fewer trained tokens or responses than these is not judged.
@@ -413,10 +414,7 @@ func repetitionOf(rows []*kept) (p repetition) {
 		b.n[how]++
 		b.sum[how] += values[i]
 	}
-	var weight, sum, squares float64
-	for _, v := range values {
-		squares += float64(v * v)
-	}
+	weight, sum, squares := 0.0, 0.0, stats.Dot(values, values)
 	for _, b := range order {
 		if b.n[0] == 0 || b.n[1] == 0 {
 			continue

@@ -69,7 +69,7 @@ type check struct {
 	unless []string
 }
 
-// sides are the two columns of log-probs, as texts name them.
+// sideNames are the two columns of log-probs, as texts name them.
 var sideNames = [...]string{"rollout", "learner's"}
 
 // unlessWhy says what the fault of a check leaves of the tokens.

@@ -487,7 +487,7 @@ type Bound struct {
 	Share  float64 `json:"share"`
 }
 
-// parts of the responses by length: short, middle, long.
+// lengthParts is how many parts the responses are in by length: short, middle and long.
 const lengthParts = 3
 
 // notEvaluable is why something could not be evaluated: the column that the dump lacks.

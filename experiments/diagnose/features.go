@@ -1140,8 +1140,8 @@ func (r *reference) shares(f *Features, dense bool) map[string][3]float64 {
 	return list
 }
 
-// regression predicts staleness' part of what of a gap is not jumps: its log-odds are linear
-// in the coordinates named, and their squares.
+// regression predicts the share of a gap that a cause has: its log-odds are linear in the
+// coordinates named, their squares and their products.
 type regression struct {
 	Coordinates []string  `json:"coordinates"`
 	Mean        []float64 `json:"mean"`

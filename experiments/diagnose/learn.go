@@ -96,6 +96,7 @@ type rated struct {
 	reward moments1 // of the rewards
 }
 
+// moments1 are the mean and the standard deviation of one list; moments are of two.
 type moments1 struct{ mean, deviation float64 }
 
 func momentsOf(x []float64) moments1 {
@@ -603,7 +604,7 @@ func (c *movedTokens) findings(o *Options) (found []Finding, columns []looked) {
 	return nil, columns
 }
 
-// kept tokens of the reference's KL.
+// topKL is how many tokens of the largest KL from the reference are kept.
 const topKL = 8
 
 // referenceKL measures the divergence from the reference model and where it sits.

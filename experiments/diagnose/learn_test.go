@@ -163,7 +163,7 @@ func TestHealthyLayoutsRaiseNoFinding(t *testing.T) {
 			alarms := map[string]int{}
 			for seed := range n {
 				r := judgedOn(Options{}, l.dump(uint64(seed), steps))
-				for _, f := range r.about(Warning, Data, Mismatch, Learning, Configuration) {
+				for _, f := range r.about(Data, Mismatch, Learning, Configuration) {
 					if f.Level == Fault {
 						t.Errorf("%s, %d steps, seed %d: %s", l.name, steps, seed, f)
 					}
@@ -333,7 +333,7 @@ func TestLearningFaults(t *testing.T) {
 			rows := l.dump(seed, 1)
 			c.change(rows)
 			r := judgedOn(Options{}, rows)
-			if !slices.ContainsFunc(r.about(Warning, Learning), func(f Finding) bool { return f.ID == c.id }) {
+			if !slices.ContainsFunc(r.about(Learning), func(f Finding) bool { return f.ID == c.id }) {
 				t.Errorf("%s, seed %d: %s is not among %v", c.name, seed, c.id, r.Findings)
 			}
 		}

@@ -25,7 +25,8 @@ const (
 	// farOut is the quantile of |d| of all other tokens that the median |d| of the set is above. Stale weights have heavy tails: a few
 	// tokens of theirs may hold most of k3 and have an id or a response in common, but most of that id's or response's tokens are like the rest.
 	farOut = 0.99
-	// nearEnds is how many tokens from both ends are looked at one by one, and at the length limit by powers of 2 up to it.
+	// nearEnds is how many tokens from both ends are looked at one by one. At the length limit the last 1, 2, 4, ... tokens, up to its
+	// square, are looked at together.
 	nearEnds = 4
 )
 

@@ -452,10 +452,10 @@ func (r *Report) collect(list []collector, o *Options) (at []string) {
 	return at
 }
 
-// about are the findings on one of the topics of a level, or of all levels up to it.
-func (r *Report) about(least Level, topics ...Topic) []Finding {
+// about are the faults and warnings on one of the topics.
+func (r *Report) about(topics ...Topic) []Finding {
 	return slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool {
-		return !slices.Contains(topics, f.Topic) || slices.Index(levels, f.Level) > slices.Index(levels, least)
+		return !slices.Contains(topics, f.Topic) || f.Level != Fault && f.Level != Warning
 	})
 }
 
@@ -465,7 +465,7 @@ func (r *Report) conclude(at []string) {
 	v := &r.Verdict
 	v.LogProbs = strings.Replace(v.Summary, notProved, "", 1)
 	sound := v.State == Healthy || v.State == Genuine || v.State == Inactive
-	for _, f := range r.about(Warning, Data, Mismatch) {
+	for _, f := range r.about(Data, Mismatch) {
 		if f.Level == Fault && sound {
 			v.LogProbs, v.Next = capital(f.String())+"; the figures below contain it.", f.Next
 			sound = false
@@ -479,7 +479,7 @@ func (r *Report) conclude(at []string) {
 			v.LogProbs = capital(f.String()) + ". " + v.LogProbs // where it lies comes first
 		}
 	}
-	against := r.about(Warning, Learning, Configuration)
+	against := r.about(Learning, Configuration)
 	switch {
 	case len(against) > 0:
 		v.Learning, v.LearningState = capital(against[0].String())+".", against[0].Level

@@ -46,7 +46,7 @@ func (o *record) at(name string) *cell {
 // keyOf is what the row calls a key.
 func (o *record) keyOf(name string) string { return cmp.Or(o.at(name).key, name) }
 
-// column is the list of a key, nil if the row has none of n entries.
+// column is the list of a key, nil if the row lacks it.
 func (o *record) column(name string) []float64 {
 	if c := o.at(name); c.present {
 		return c.number
