@@ -41,7 +41,7 @@ func (f *excess) fit(start ...float64) []float64 {
 			return nothing
 		}
 		moved := false
-		for size := 1.0; size > 1e-6 && !moved; size /= 2 {
+		for size := 1.0; size > 1e-6; size /= 2 {
 			next := make([]float64, len(beta))
 			for k := range next {
 				next[k] = beta[k] + float64(size*step[k])

@@ -173,7 +173,7 @@ func (k *gradientBias) measureOracle() {
 					dlogits[n*v+a] = float32(p[a] * (k.reward[a] - earned) / float64(k.chunk))
 				}
 			}
-			grads[s] = append([]float32(nil), k.backward(dlogits)...)
+			grads[s] = slices.Clone(k.backward(dlogits))
 		}
 		k.oracle = append(k.oracle, grads)
 	}
@@ -198,7 +198,7 @@ func softmaxInto(p []float64, logp []float32, noise []float64, size float64) {
 func (k *gradientBias) flip(size float64) (routes []uint8, rates []float64) {
 	c := k.params.Config
 	length := k.length
-	routes = append(routes, k.routes...)
+	routes = slices.Clone(k.routes)
 	counts := make([]int, length)
 	noisy := make([]float32, c.Experts)
 	for i := range k.b.Len() {
@@ -248,6 +248,7 @@ func topTwo(x []float32) [2]uint8 {
 	return [2]uint8{uint8(first), uint8(second)}
 }
 
+// sizeFor is the size of the noise at which Kδ of the longest responses is the given rate, by bisection.
 func (k *gradientBias) sizeFor(rate float64) float64 {
 	low, high := 0.0, 1.0
 	for range 20 {
@@ -331,13 +332,13 @@ func (k *gradientBias) match(logits []float32, want float64) (size, have []float
 	n := len(k.lengths)
 	size = make([]float64, n)
 	low, atLow := make([]float64, n), k.tokenKL(logits, size) // squares of sizes
-	high, atHigh := make([]float64, n), make([]float64, n)
+	high := make([]float64, n)
 	for s := range size {
 		// KL grows by no more than half the square of the size.
 		high[s] = 4 * max(want-atLow[s], 0)
 		size[s] = math.Sqrt(high[s])
 	}
-	copy(atHigh, k.tokenKL(logits, size))
+	atHigh := k.tokenKL(logits, size)
 	for range 12 {
 		for s := range size {
 			if high[s] > 0 && atHigh[s] > atLow[s] {
@@ -514,7 +515,7 @@ func (f *flipBias) Measure(e *claim.Env, o *claim.Observation) {
 			least = max(least, stats.Max(k.tokenKL(sampler, make([]float64, len(lengths)))))
 		}
 		// The control: logit noise alone.
-		logits[m] = append(logits[m], append([]float32(nil), k.logp...))
+		logits[m] = append(logits[m], slices.Clone(k.logp))
 	}
 	for m, k := range models {
 		var weights [][][]float64
@@ -588,7 +589,7 @@ func flipExponent(regressors int) func(j *claim.Judge, rates, texts []string) []
 // mostMinusFewest is, at the longest T, bias² of the most flips minus that of the fewest, mean over
 // models of the same K.
 func mostMinusFewest(lists ...[]float64) []float64 {
-	cells, experts, times := lists[0], distinctValues(lists[1]), distinctValues(lists[2])
+	cells, experts, times := lists[0], len(distinct(lists[1])), len(distinct(lists[2]))
 	per, sum := len(cells)/experts, 0.0
 	if per < times {
 		return []float64{math.NaN()} // not the cells of a grid
@@ -601,16 +602,15 @@ func mostMinusFewest(lists ...[]float64) []float64 {
 
 // lastOfFirst is the last of the first K's entries.
 func lastOfFirst(lists ...[]float64) []float64 {
-	at := len(lists[0])/distinctValues(lists[1]) - 1
+	at := len(lists[0])/len(distinct(lists[1])) - 1
 	if at < 0 {
 		return []float64{math.NaN()} // not the cells of a grid
 	}
 	return []float64{lists[0][at]}
 }
 
-func distinctValues(x []float64) int {
-	return len(slices.Compact(slices.Sorted(slices.Values(x))))
-}
+// distinct are the values that occur, in their order.
+func distinct(x []float64) []float64 { return slices.Compact(slices.Sorted(slices.Values(x))) }
 
 // flipChart draws the bias at the longest T over nominal Kδ, a line per K, with
 // two to compare with: proportionality through the most flips, and what logit
@@ -618,7 +618,7 @@ func distinctValues(x []float64) int {
 func flipChart(j *claim.Judge) *figure.Figure {
 	x := stats.Each(tkdRates, elementary.Log10)
 	cells, k := tkdMean(j, -1), j.Runs[0].List("K")
-	experts := slices.Compact(slices.Sorted(slices.Values(k)))
+	experts := distinct(k)
 	lengths := max(len(k)/len(experts)/len(x), 1)
 	most, alone := 0.0, 0.0
 	var arms []figure.Series

@@ -163,7 +163,7 @@ func (m *klEstimators) Measure(e *claim.Env, o *claim.Observation) {
 		}
 		pi.addScore(myopic, y, each)
 	}
-	size := math.Sqrt(stats.Dot(truth, truth))
+	size := norm(truth)
 	n := m.Responses.of(e)
 	var exact, along []float64
 	for _, cell := range kCells {

@@ -169,7 +169,7 @@ func lagLawRight(j *claim.Judge, _, _ []string) []float64 {
 	return j.Means(right)
 }
 
-// lagLawStable is the share of runs that are stable, lagLawESS the least logarithm of the effective samples of any.
+// lagLawStable is the share of runs that are stable.
 func lagLawStable(o *claim.Observation) (share float64) {
 	runs := lagRuns(o, "")
 	for _, r := range runs {
@@ -180,6 +180,7 @@ func lagLawStable(o *claim.Observation) (share float64) {
 	return share
 }
 
+// lagLawESS is the least logarithm of the effective samples of any run.
 func lagLawESS(j *claim.Judge, _, _ []string) []float64 {
 	lowest := 0.0
 	for _, o := range j.Runs {

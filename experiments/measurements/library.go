@@ -83,16 +83,16 @@ var Library = claim.Library{
 	Lists: map[string]claim.ListFunction{
 		"lastOfFirst":     {Arguments: 2, Of: lastOfFirst},
 		"mostMinusFewest": {Arguments: 3, Of: mostMinusFewest},
-		"ceiling":         {Arguments: 2, Of: func(x ...[]float64) []float64 { return []float64{ceiling(x[0], x[1])} }},
-		"explained":       {Arguments: 2, Of: func(x ...[]float64) []float64 { return []float64{explained(x[0], x[1])} }},
+		"ceiling":         claim.Paired(ceiling),
+		"explained":       claim.Paired(explained),
 		"firstThird":      {Arguments: 1, Of: func(x ...[]float64) []float64 { return x[0][:len(x[0])/3] }},
 		"windows":         {Arguments: 1, Of: func(x ...[]float64) []float64 { return windows(x[0]) }},
 		// breakEven is of shares and gains.
 		"breakEven":    {Arguments: 2, Of: breakEvenShare},
 		"chosen":       {Arguments: -1, Of: chosenGain},
 		"kendallAlong": {Arguments: -1, Of: kendallAlong},
-		"fall":         {Arguments: 1, Of: func(x ...[]float64) []float64 { return []float64{fall(x[0])} }},
-		"trend":        {Arguments: 2, Of: func(x ...[]float64) []float64 { return []float64{trend(x[0], x[1])} }},
+		"fall":         claim.Single(fall),
+		"trend":        claim.Paired(trend),
 	},
 	Units: map[string]claim.UnitFunction{
 		"flipExponent":          {Texts: 1, Of: flipExponent(2)},

@@ -2,6 +2,7 @@ package measurements
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -106,7 +107,7 @@ func (f *frozen) params(e *claim.Env) *model.Params {
 	case f.Warm != "":
 		set := f.Set
 		if f.Steps != nil {
-			set = append(append([]string{}, set...), fmt.Sprintf("pretrain.steps=%d", f.Steps.of(e)))
+			set = append(slices.Clone(set), fmt.Sprintf("pretrain.steps=%d", f.Steps.of(e)))
 		}
 		return claim.Loaded(e.Warm(f.Warm, set...), room)
 	}

@@ -173,7 +173,7 @@ func (m *checkpointRanks) Measure(e *claim.Env, o *claim.Observation) {
 			var p1, pFar, plug, p8 float64
 			var tallies []passk.Tally
 			for _, a := range ability {
-				p := 1 / (1 + elementary.Exp(-(float64(spread*(float64(0.8*a)+float64(0.6*stream.Normal(rng)))) + shift)))
+				p := logistic(float64(spread*(float64(0.8*a)+float64(0.6*stream.Normal(rng)))) + shift)
 				c := correctOf(rng, p, m.Samples)
 				p1 += float64(p / prompts)
 				pFar += float64((1 - elementary.Pow(1-p, float64(m.Far))) / prompts)

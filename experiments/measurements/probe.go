@@ -71,7 +71,7 @@ func promptsFor(rng *rand.Rand, vocab, n int) [][]int32 {
 	return out
 }
 
-// Sample draws the responses in the rollout engine.
+// sample draws the responses in the rollout engine.
 func sample(e *claim.Env, q probe) *batch.Batch {
 	prompts := q.Prompts
 	if prompts == nil {

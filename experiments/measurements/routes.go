@@ -1,7 +1,6 @@
 package measurements
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"driftlab/experiments/study/claims/claim"
 	"driftlab/model"
 	"driftlab/precision/elementary"
+	"driftlab/results/stats"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/loss"
@@ -151,23 +151,20 @@ func (m *replayRuns) Measure(e *claim.Env, o *claim.Observation) {
 
 // flipsByMargin counts flips and decisions by decile of the learner's router margin.
 func flipsByMargin(b *batch.Batch, p *model.Params, learner engine.Numerics) [2][]float64 {
-	type decision struct {
-		margin float64
-		flip   bool
-	}
-	var all []decision
+	var margins []float64
+	var flipped []bool
 	measure.States(b, p, learner, false, func(pass *engine.Pass, rows []int) {
 		for i, m := range measure.RouterMargins(pass, p, rows) {
-			all = append(all, decision{m, metrics.Flipped(b, i/b.Layers, i%b.Layers)})
+			margins, flipped = append(margins, m), append(flipped, metrics.Flipped(b, i/b.Layers, i%b.Layers))
 		}
 	})
-	slices.SortStableFunc(all, func(x, y decision) int { return cmp.Compare(x.margin, y.margin) })
+	order := stats.Order(margins)
 	flips, decisions := make([]float64, 10), make([]float64, 10)
 	for k := range flips {
-		part := all[k*len(all)/10 : (k+1)*len(all)/10]
+		part := order[k*len(order)/10 : (k+1)*len(order)/10]
 		decisions[k] = float64(len(part))
-		for _, d := range part {
-			if d.flip {
+		for _, i := range part {
+			if flipped[i] {
 				flips[k]++
 			}
 		}

@@ -124,7 +124,7 @@ func (l *sgaPolicy) probabilities() (p sgaPolicy) {
 
 // step moves the logits so far along a gradient, unless that has no direction.
 func (l *sgaPolicy) step(g *[sgaParams]float64, length float64) {
-	size := math.Sqrt(stats.Dot(g[:], g[:]))
+	size := norm(g[:])
 	if !(size > 0) || math.IsInf(size, 1) {
 		return
 	}

@@ -3,6 +3,7 @@ package measurements
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"driftlab/experiments/measure"
 	"driftlab/experiments/study/claims/claim"
@@ -60,7 +61,7 @@ func (t *teacherGradients) record(o *claim.Observation, l *measure.Learner, b *b
 	o.Set("gradient of the policy loss", norm(policy))
 
 	word := stats.Differences(b.Teacher.Logp, b.Old.Logp)
-	apart := append([]float64{}, word...)
+	apart := slices.Clone(word)
 	masked.Whiten(apart, b.Mask)
 	size := math.Sqrt(stats.Dot(word, word) / float64(len(word)))
 	scaled := stats.Each(word, func(v float64) float64 { return v / size })

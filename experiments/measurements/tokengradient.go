@@ -3,6 +3,7 @@ package measurements
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"driftlab/experiments/study/claims/claim"
 	"driftlab/precision/elementary"
@@ -84,7 +85,7 @@ func (m *quadrants) Measure(e *claim.Env, o *claim.Observation) {
 		logits := tokenLogits(rng)
 		pi, reward := law(logits), randomRewards(rng, categories)
 		exact := gradientOf(pi, pi, reward, plainWeight).mean
-		rare := append([]float64(nil), logits...)
+		rare := slices.Clone(logits)
 		for a := range rare {
 			if a%10 == 0 {
 				rare[a] -= elementary.Log(m.Rarer)

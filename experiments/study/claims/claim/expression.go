@@ -45,18 +45,18 @@ type UnitFunction struct {
 	Of    func(j *Judge, rates []string, texts []string) []float64
 }
 
-// each makes a list function of one of numbers.
+// eachEntry makes a list function of one of numbers.
 func eachEntry(of func(float64) float64) ListFunction {
 	return ListFunction{1, func(x ...[]float64) []float64 { return stats.Each(x[0], of) }}
 }
 
-// single makes a list function of one that has a number for a value.
-func single(of func([]float64) float64) ListFunction {
+// Single makes a list function of one that has a number for a value.
+func Single(of func([]float64) float64) ListFunction {
 	return ListFunction{1, func(x ...[]float64) []float64 { return []float64{of(x[0])} }}
 }
 
-// paired makes a list function of one of two lists that has a number for a value.
-func paired(of func(x, y []float64) float64) ListFunction {
+// Paired makes a list function of one of two lists that has a number for a value.
+func Paired(of func(x, y []float64) float64) ListFunction {
 	return ListFunction{2, func(x ...[]float64) []float64 { return []float64{of(x[0], x[1])} }}
 }
 
@@ -66,7 +66,7 @@ func extremum(of func(a, b float64) float64) ListFunction {
 		if len(x) == 1 && len(x[0]) == 0 {
 			return []float64{math.NaN()}
 		}
-		if len(x) == 1 && len(x[0]) > 0 { // the entries, as lists of one
+		if len(x) == 1 { // the entries, as lists of one
 			for _, v := range x[0][1:] {
 				x = append(x, []float64{v})
 			}
@@ -85,10 +85,10 @@ var listFunctions = map[string]ListFunction{
 	"log": eachEntry(elementary.Log), "exp": eachEntry(elementary.Exp), "log1p": eachEntry(elementary.Log1p), "sqrt": eachEntry(math.Sqrt),
 	"abs": eachEntry(math.Abs), "round": eachEntry(math.Round),
 	"min": extremum(func(a, b float64) float64 { return min(a, b) }), "max": extremum(func(a, b float64) float64 { return max(a, b) }),
-	"mean": single(stats.Average), "auc": single(func(y []float64) float64 { return stats.AUC(Counting(len(y)), y) }),
-	"length": single(func(x []float64) float64 { return float64(len(x)) }),
+	"mean": Single(stats.Average), "auc": Single(func(y []float64) float64 { return stats.AUC(Counting(len(y)), y) }),
+	"length": Single(func(x []float64) float64 { return float64(len(x)) }),
 	// collapsed is 1 for a curve that ends 30 % or more below its own best.
-	"collapsed": single(func(x []float64) float64 { return truth(Collapsed(x)) }),
+	"collapsed": Single(func(x []float64) float64 { return truth(Collapsed(x)) }),
 	// count is 1, 2, ... in the place of the entries, begin the former half of them and half the latter.
 	"begin":  {1, func(x ...[]float64) []float64 { return x[0][:(len(x[0])+1)/2] }},
 	"count":  {1, func(x ...[]float64) []float64 { return Counting(len(x[0])) }},
@@ -104,7 +104,7 @@ var listFunctions = map[string]ListFunction{
 		}
 		return x[0][len(x[0])-len(x[1]):]
 	}},
-	"sum": single(sumOf),
+	"sum": Single(sumOf),
 	// cumulated has the sums of the entries so far.
 	"cumulated": {1, func(x ...[]float64) []float64 {
 		out := make([]float64, len(x[0]))
@@ -123,7 +123,7 @@ var listFunctions = map[string]ListFunction{
 		}
 		return out
 	}},
-	// every has each so-manieth entry of a list, from a place on.
+	// every has every n-th entry of a list, from a place on.
 	"every": {3, func(x ...[]float64) (out []float64) {
 		for k := int(x[2][0]); k < len(x[0]); k += int(x[1][0]) {
 			out = append(out, x[0][k])
@@ -132,7 +132,7 @@ var listFunctions = map[string]ListFunction{
 	}},
 	// blocks are means over the given number of entries in a row.
 	"blocks": {2, func(x ...[]float64) []float64 { return Blocks(x[0], max(min(int(x[1][0]), len(x[0])), 1)) }},
-	"slope":  paired(func(x, y []float64) float64 { return stats.Slope(x[:min(len(x), len(y))], y) }), "rsquared": paired(stats.RSquared), "spearman": paired(stats.Spearman), "pow": {2, func(x ...[]float64) []float64 { return combine(x[0], x[1], elementary.Pow) }},
+	"slope":  Paired(func(x, y []float64) float64 { return stats.Slope(x[:min(len(x), len(y))], y) }), "rsquared": Paired(stats.RSquared), "spearman": Paired(stats.Spearman), "pow": {2, func(x ...[]float64) []float64 { return combine(x[0], x[1], elementary.Pow) }},
 }
 
 func sumOf(x []float64) (sum float64) {

@@ -41,7 +41,7 @@ func (e *Env) runRecipe(steps int, set []string) recipe.Recipe {
 	return r
 }
 
-// Trained is train with the final weights.
+// Trained is Train with the final weights.
 func (e *Env) Trained(columns []string, steps int, set ...string) ([][]float64, *model.Params) {
 	return e.made(columns, e.runRecipe(steps, set))
 }
