@@ -345,7 +345,7 @@ func (m *Map) Answer(problem string) (answer Answer, ok bool) {
 		}
 		return float64(a.Level.Estimate)
 	}
-	tried, bias := 0, false
+	tried, byLevel := 0, false // whether the arm is chosen for its level
 	for i := range s.Arms {
 		a := &s.Arms[i]
 		if a.Stressor != answer.Stressor || a.Method == s.None || a.GainNone.N < LeastModels {
@@ -363,14 +363,14 @@ func (m *Map) Answer(problem string) (answer Answer, ok bool) {
 		better := answer.Arm == nil
 		switch {
 		case a.GainNone.Low > 0:
-			better = better || !bias || lasting(a) > lasting(answer.Arm)
-			if bias && better {
+			better = better || !byLevel || lasting(a) > lasting(answer.Arm)
+			if byLevel && better {
 				answer.Also = append(answer.Also, answer.Arm)
-			} else if bias {
+			} else if byLevel {
 				answer.Also = append(answer.Also, a)
 			}
-			bias = true
-		case bias || !(a.OverNone.Low > 1 && a.GainNone.Estimate > -cost):
+			byLevel = true
+		case byLevel || !(a.OverNone.Low > 1 && a.GainNone.Estimate > -cost):
 			better = false
 		default:
 			better = better || a.OverNone.From > answer.Arm.OverNone.From
@@ -394,7 +394,7 @@ func (m *Map) Answer(problem string) (answer Answer, ok bool) {
 	case !enough:
 		answer.Arm = nil
 		answer.Text = fmt.Sprintf("%s Which correction helps is not judged yet: %d base models ran without one and %d corrections on %d or more; %[4]d models and a correction are needed.", none, models, tried, LeastModels)
-	case bias:
+	case byLevel:
 		answer.Text = fmt.Sprintf("Use %s at a learning rate of %s: training ends at %s, without a correction at %s at its own best rate. The difference is %s.",
 			answer.Arm.Method, answer.Arm.LevelRate, answer.Arm.Level.Text(false), answer.None.Level.Text(false), answer.Arm.GainNone.Text(true))
 	case answer.Arm != nil:
@@ -406,7 +406,7 @@ func (m *Map) Answer(problem string) (answer Answer, ok bool) {
 		task, _, _ := strings.Cut(a.Stressor, ",")
 		switch {
 		case answer.Arm == nil || a.Method != answer.Arm.Method:
-		case bias:
+		case byLevel:
 			answer.Text += fmt.Sprintf(" On the task %s the difference is %s.", task, a.GainNone.Text(true))
 		default:
 			answer.Text += fmt.Sprintf(" On the task %s the ratio is %s.", task, a.OverNone.Text(FactorText))
