@@ -9,7 +9,7 @@ import (
 )
 
 // stepMetrics are the metrics that every step of a run is kept of.
-var stepMetrics = append(append([]string(nil), kept...),
+var stepMetrics = append(slices.Clone(kept),
 	"gap/released_k3", "actor/ppo_kl", "actor/lr", "actor/skipped_updates", "staleness/tokens/max", "clock/ticks",
 	"val/learner/pass_rate", "val/learner/greedy_pass_rate", "val/rollout/pass_rate", "val/learner/response_length", "val/weight_travel",
 	"response_length/clip_ratio", "actor/kl_loss", "val/learner/easy/pass_rate", "val/learner/easy/response_length", "val/learner/hard/pass_rate", "val/learner/hard/response_length")

@@ -121,8 +121,8 @@ func stableFinding(s *stability.Study) string {
 
 // stableUpTo is the largest rate at which at least half of an arm's runs are stable.
 func stableUpTo(a *stability.Arm) string {
-	for i := len(a.Rates) - 1; i >= 0; i-- {
-		if r := a.Rates[i]; 2*r.Stable >= r.Runs {
+	for i, r := range slices.Backward(a.Rates) {
+		if 2*r.Stable >= r.Runs {
 			text := "up to " + stability.RateName(r.Rate)
 			if i == len(a.Rates)-1 {
 				text += " or more"

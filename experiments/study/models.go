@@ -39,9 +39,9 @@ func (p *Plan) Preview() (*Plan, error) {
 		return nil, fmt.Errorf("%s has no quick form: leave --quick out, or add quick: {set: {steps: 40}} to the plan", p.Name)
 	}
 	short := *p
-	short.Set = append(append([]recipe.Change(nil), p.Set...), p.Quick.Set...)
+	short.Set = slices.Concat(p.Set, p.Quick.Set)
 	short.Fresh = nil
-	short.Seeds, short.Confirm = append(append([]uint64(nil), p.Quick.Seeds...), p.Quick.Confirm...), p.Quick.Confirm
+	short.Seeds, short.Confirm = slices.Concat(p.Quick.Seeds, p.Quick.Confirm), p.Quick.Confirm
 	if len(p.Quick.Only) > 0 {
 		short.Only = p.Quick.Only
 	}

@@ -65,9 +65,9 @@ func Solve(columns [][]float64, b []float64) (x []float64, ok bool) {
 	}
 	a := make([][]float64, n+1) // the last is b
 	for k := range n {
-		a[k] = append([]float64(nil), columns[k]...)
+		a[k] = slices.Clone(columns[k])
 	}
-	a[n] = append([]float64(nil), b...)
+	a[n] = slices.Clone(b)
 	diagonal := make([]float64, n)
 	for k := range n {
 		v, whole := a[k][k:], math.Sqrt(Dot(a[k], a[k]))
