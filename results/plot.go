@@ -283,6 +283,9 @@ func (p *plot) tx(v float64) vg.Length { return p.X(p.x.place(v)) }
 
 func (p *plot) ty(v float64) vg.Length { return p.Y(p.y.place(v)) }
 
+// within is tx of the value of the axis that is nearest to v.
+func (p *plot) within(v float64) vg.Length { return p.tx(clamp(v, p.x.low, p.x.high)) }
+
 // newPlot draws two axes on a canvas: no frame, no marks but their labels, a line below. What is left is for the data.
 func newPlot(canvas draw.Canvas, th theme, x, y axis) *plot {
 	p := &plot{canvas, x, y, th}
@@ -381,12 +384,16 @@ func drawKeys(c draw.Canvas, keys []key, th theme) vg.Length {
 	return c.Max.Y - y + row/2 + 2
 }
 
+// rectangle has these sides.
+func rectangle(left, bottom, right, top vg.Length) []vg.Point {
+	return []vg.Point{{X: left, Y: bottom}, {X: right, Y: bottom}, {X: right, Y: top}, {X: left, Y: top}}
+}
+
 func drawSwatch(c draw.Canvas, k key, th theme, x, y, width vg.Length) {
 	switch {
 	case k.block:
 		half := vg.Length(width / 2)
-		c.FillPolygon(armColor(k.slot), []vg.Point{{X: x, Y: y - half}, {X: x + width, Y: y - half},
-			{X: x + width, Y: y + half}, {X: x, Y: y + half}})
+		c.FillPolygon(armColor(k.slot), rectangle(x, y-half, x+width, y+half))
 	case k.plain:
 		c.StrokeLine2(referenceLine(th), x, y, x+width, y)
 	default:
@@ -454,9 +461,9 @@ func (c *chart) names(p *plot) {
 	}
 	var ends []ending
 	for i, arm := range c.points {
-		for k := len(arm) - 1; k >= 0; k-- {
-			if c.drawable(arm[k].Mean) {
-				y := min(max(p.ty(arm[k].Mean), p.Min.Y), p.Max.Y)
+		for _, q := range slices.Backward(arm) {
+			if c.drawable(q.Mean) {
+				y := min(max(p.ty(q.Mean), p.Min.Y), p.Max.Y)
 				ends = append(ends, ending{c.lines[i].Name, c.slot(i), y})
 				break
 			}
@@ -715,12 +722,11 @@ func (b bars) zeros() bool {
 // dots draws bars on a log axis, where a bar's length would mean nothing: a dot
 // for each value, its whisker, and a column of their own for exact zeros.
 func (b bars) dots(c *plot) {
-	tx := func(v float64) vg.Length { return c.tx(clamp(v, c.x.low, c.x.high)) }
 	height, _ := b.rowSize()
 	zero := c.Min.X
 	if b.zeros() {
 		floor, _ := b.extent()
-		edge := tx(floor)
+		edge := c.within(floor)
 		zero = (c.Min.X + edge) / 2
 		c.StrokeLine2(draw.LineStyle{Color: c.th.muted, Width: 0.75, Dashes: []vg.Length{1.5, 2.5}}, edge, c.Min.Y, edge, c.Max.Y)
 	}
@@ -736,12 +742,12 @@ func (b bars) dots(c *plot) {
 			y := row + vg.Length(height*(float64(float64(len(b.Series)-1)/2)-float64(k)))
 			dot := zero
 			if v > 0 {
-				dot = tx(v)
+				dot = c.within(v)
 			}
 			end := dot
 			if low, high := at(g.Low, i), at(g.High, i); finite(low) && finite(high) && high > 0 && low < high {
-				end = max(end, tx(high))
-				c.StrokeLine2(draw.LineStyle{Color: armColor(k), Width: 1}, tx(low), y, tx(high), y)
+				end = max(end, c.within(high))
+				c.StrokeLine2(draw.LineStyle{Color: armColor(k), Width: 1}, c.within(low), y, c.within(high), y)
 			}
 			c.DrawGlyph(draw.GlyphStyle{Color: armColor(k), Radius: 3, Shape: draw.CircleGlyph{}}, vg.Point{X: dot, Y: y})
 			if len(b.Series) <= mostFigures {
@@ -946,12 +952,11 @@ func (b bars) bars(c *plot) {
 			y := c.ty(float64(n-1-i)) + vg.Length(height*(vg.Length(vg.Length(groups-1)/2)-vg.Length(k)))
 			end := floor
 			if finite(v) {
-				end = c.tx(clamp(v, c.x.low, c.x.high))
-				c.FillPolygon(armColor(k), []vg.Point{{X: floor, Y: y - vg.Length(height*0.42)}, {X: end, Y: y - vg.Length(height*0.42)},
-					{X: end, Y: y + vg.Length(height*0.42)}, {X: floor, Y: y + vg.Length(height*0.42)}})
+				end = c.within(v)
+				c.FillPolygon(armColor(k), rectangle(floor, y-vg.Length(height*0.42), end, y+vg.Length(height*0.42)))
 			}
 			if low, high := at(g.Low, i), at(g.High, i); finite(low) && finite(high) && low < high {
-				left, right := c.tx(clamp(low, c.x.low, c.x.high)), c.tx(clamp(high, c.x.low, c.x.high))
+				left, right := c.within(low), c.within(high)
 				whisker := draw.LineStyle{Color: c.th.ink, Width: 1}
 				c.StrokeLine2(whisker, left, y, right, y)
 				c.StrokeLine2(whisker, left, y-vg.Length(height*0.2), left, y+vg.Length(height*0.2))
@@ -1054,7 +1059,7 @@ func (h heat) draw(canvas draw.Canvas, th theme) {
 				continue
 			}
 			x, y := left(j), top-heatRow
-			canvas.FillPolygon(shade(v, full), []vg.Point{{X: x + 1, Y: y + 1}, {X: x + width - 1, Y: y + 1}, {X: x + width - 1, Y: top}, {X: x + 1, Y: top}})
+			canvas.FillPolygon(shade(v, full), rectangle(x+1, y+1, x+width-1, top))
 			if tip := vg.Length(2.5 * float64(sign(row, j))); tip != 0 {
 				canvas.FillPolygon(th.ink, []vg.Point{{X: x + 5, Y: middle - tip}, {X: x + 11, Y: middle - tip}, {X: x + 8, Y: middle + tip}})
 			}
@@ -1169,6 +1174,6 @@ func (t timeline) bars(c draw.Canvas, th theme, lane figure.Lane, x func(float64
 		}
 		height := vg.Length(timelineLane * max(area/busy, 0.12))
 		to = max(to, from+fine)
-		c.FillPolygon(fill, []vg.Point{{X: from, Y: floor}, {X: to, Y: floor}, {X: to, Y: floor + height}, {X: from, Y: floor + height}})
+		c.FillPolygon(fill, rectangle(from, floor, to, floor+height))
 	}
 }
