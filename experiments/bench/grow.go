@@ -90,8 +90,10 @@ func NewGrowth(list []GrownStep, results []Result) (Growth, error) {
 	var g Growth
 	for first := 0; first < len(list); first += len(growths) {
 		axis := axis{Name: list[first].Axis}
+		var sizes []float64
 		for i := range growths {
-			axis.Values = append(axis.Values, list[first+i].Value)
+			value := list[first+i].Value
+			axis.Values, sizes = append(axis.Values, value), append(sizes, float64(value))
 		}
 		for p, phase := range results[first].Phases {
 			x := axisPhase{Phase: phase.Phase}
@@ -102,10 +104,6 @@ func NewGrowth(list []GrownStep, results []Result) (Growth, error) {
 					return g, fmt.Errorf("the system tells no processor time of a step")
 				}
 				x.Processor, flop = append(x.Processor, other.ProcessorLeast), append(flop, other.GFlop)
-			}
-			var sizes []float64
-			for _, v := range axis.Values {
-				sizes = append(sizes, float64(v))
 			}
 			x.Slope, x.WorkSlope = stats.Slope(stats.Logs(sizes), stats.Logs(x.Processor)), stats.Slope(stats.Logs(sizes), stats.Logs(flop))
 			axis.Phases = append(axis.Phases, x)

@@ -50,13 +50,13 @@ func completion(r recipe.Recipe, run *record.Record, s record.Summary) record.Su
 		return s
 	}
 	rate := 1 - stats.Average(cut)
-	if lost := series(run, dropped); len(lost) > 0 {
+	if lost, ok := run.Column(dropped).Last(); ok {
 		trained := float64(len(cut) * r.Rollout.Prompts * r.Rollout.Group)
-		rate *= trained / (trained + lost[len(lost)-1])
+		rate *= trained / (trained + lost)
 	}
 	s.Metrics = append(s.Metrics, record.Metric{Name: completionRate, Value: rate})
-	if ratio := series(run, "clock/trained_length_ratio"); len(ratio) > 0 {
-		s.Metrics = append(s.Metrics, record.Metric{Name: "clock/trained_length_ratio", Value: ratio[len(ratio)-1]})
+	if ratio, ok := run.Column("clock/trained_length_ratio").Last(); ok {
+		s.Metrics = append(s.Metrics, record.Metric{Name: "clock/trained_length_ratio", Value: ratio})
 	}
 	return s
 }
