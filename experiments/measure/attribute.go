@@ -209,16 +209,14 @@ func split(list []mechanism, v func(subset) mixed, exact bool) *Attribution {
 	total := v(all)
 	a.Total, a.Interaction = total.free, total.free
 	if total.replayed != nil {
-		removed := total.free.minus(*total.replayed)
-		a.Routing = &removed
+		a.Routing = new(total.free.minus(*total.replayed))
 	}
 	for i, m := range list {
 		alone := v(only(i))
 		part := MechanismPart{Name: m.name, Rollout: m.rollout, Learner: m.learner, Alone: alone.free, AloneReplayed: alone.replayed,
 			FlipToken: alone.flips, Removed: total.free.minus(v(all.without(i)).free)}
 		if exact {
-			share := shapley(n, i, func(s subset) GapSize { return v(s).free })
-			part.Shapley = &share
+			part.Shapley = new(shapley(n, i, func(s subset) GapSize { return v(s).free }))
 		}
 		a.Mechanisms = append(a.Mechanisms, part)
 		a.Interaction = a.Interaction.minus(alone.free)

@@ -18,7 +18,7 @@ func TestFleet(t *testing.T) {
 	must.Do(t, r.Set("rollout.numerics=bf16", "rollout.fleet=[{numerics: fp16, share: 0.5}, {numerics: fp8-w8a8, share: 0.25}]"))
 	r, p, err := trainer.Prepare(r)
 	must.Do(t, err)
-	_, requests := measureRequests(r, r.Task.New())
+	_, requests := measureRequests(r)
 	mixed := (&Probe{r, trainer.Weights{Current: p, Calibrated: p, Drafter: p}, requests, 1}).fleet()
 	defer mixed.Close()
 	var b batch.Sampled

@@ -85,8 +85,8 @@ type PairGap struct {
 	// Turns is the gap turn by turn, with the router free; nil for a task without
 	// a tool.
 	Turns []metrics.TurnGap `json:"turns,omitempty"`
-	// ReplayedGates is what is left when it weighs their experts by the rollout
-	// engine's gates too.
+	// ReplayedGates is the gap left when the learner weighs the experts of these
+	// routes by the rollout engine's gates too; nil for a dense model.
 	ReplayedGates *metrics.Gap `json:"replayed_gates,omitempty"`
 	// Retained is the share of the positions that response tokens still saw in the
 	// rollout engine's cache, or that its index of sparse attention chose, and Shadow the
@@ -172,8 +172,8 @@ func Gaps(ctx context.Context, q GapRequest) (*Measurement, error) {
 
 // measureRequests draws the prompts of a measurement, the group size of the
 // recipe for each.
-func measureRequests(r recipe.Recipe, t task.Task) (prompts []task.Prompt, requests []rollout.Request) {
-	rng := stream.New(r.Seed, stream.Measurement, 0)
+func measureRequests(r recipe.Recipe) (prompts []task.Prompt, requests []rollout.Request) {
+	t, rng := r.Task.New(), stream.New(r.Seed, stream.Measurement, 0)
 	for g := range r.Rollout.Prompts {
 		p := task.Draw(t, rng)
 		for i := range r.Rollout.Group {
@@ -187,7 +187,7 @@ func measureRequests(r recipe.Recipe, t task.Task) (prompts []task.Prompt, reque
 
 // probeOf samples the prompts of a measurement, which it returns, with a recipe that was prepared.
 func probeOf(r recipe.Recipe, p *model.Params, workers int) (*Probe, []task.Prompt, error) {
-	prompts, requests := measureRequests(r, r.Task.New())
+	prompts, requests := measureRequests(r)
 	w, err := trainer.BeforeMeasurement(r, p, max(workers, 1))
 	return &Probe{r, w, requests, max(workers, 1)}, prompts, err
 }
@@ -210,20 +210,17 @@ func (q *Probe) gap(n engine.Numerics) (PairGap, *batch.Batch, error) {
 	if !r.Model.Dense() {
 		options.Replay, options.Gates = learner.ReplayRollout, learner.RecordedGates
 		scorer.Score(&b.Old, &b.Sampled, options)
-		gates := metrics.Compare(b)
+		out.ReplayedGates = new(metrics.Compare(b))
 		options.Gates = learner.LiveGates
 		scorer.Score(&b.Old, &b.Sampled, options)
-		replayed := metrics.Compare(b)
-		out.Replayed, out.ReplayedGates = &replayed, &gates
-		out.ReplayedResponses = metrics.CompareResponses(b)
+		out.Replayed, out.ReplayedResponses = new(metrics.Compare(b)), metrics.CompareResponses(b)
 	}
 	options.Replay = learner.ReplayNone
 	if b.KVKept != nil {
 		masked := options
 		masked.Retention = true
 		scorer.Score(&b.Old, &b.Sampled, masked)
-		shadow := metrics.Compare(b)
-		out.Shadow, out.Retained = &shadow, metrics.Retained(b)
+		out.Shadow, out.Retained = new(metrics.Compare(b)), metrics.Retained(b)
 	}
 	scorer.Score(&b.Old, &b.Sampled, options)
 	old := engines.LogProbs{Column: "logp_old", Values: b.Old.Logp, Who: "the learner", Field: "learner.numerics", Numerics: n, Params: q.Weights.Current,

@@ -109,7 +109,7 @@ func Levels(ctx context.Context, q LevelRequest) (*LevelTable, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, requests := measureRequests(r, r.Task.New())
+	_, requests := measureRequests(r)
 	t := &LevelTable{Checkpoint: r.Checkpoint, Task: r.Task.Name, Seed: r.Seed}
 	for i, row := range rows {
 		if r.Model.Dense() && row.Routed {

@@ -202,7 +202,7 @@ type mixer struct {
 func newMixer(r recipe.Recipe, w trainer.Weights, pair Pair, workers int) *mixer {
 	r.Rollout.Fleet = nil // a pair is two engines
 	r.Rollout.Numerics = pair.Rollout
-	_, requests := measureRequests(r, r.Task.New())
+	_, requests := measureRequests(r)
 	m := &mixer{Probe: Probe{r, w, requests, workers}, noisy: w.Current, pair: pair, mechanisms: mechanismsOf(r, pair)}
 	sampler := m.fleet()
 	defer sampler.Close()
@@ -303,8 +303,7 @@ func (m *mixer) gap(s subset) (mixed, error) {
 		o.Replay = learner.ReplayRollout
 		m.learner.Score(&b.Old, &b.Sampled, o)
 		g = metrics.Compare(b)
-		size := sizeOf(&g)
-		out.replayed = &size
+		out.replayed = new(sizeOf(&g))
 	}
 	return out, nil
 }

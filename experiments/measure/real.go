@@ -155,8 +155,7 @@ func CompareReal(p *model.Params, r *RealDump) (*RealGap, error) {
 		return nil, fmt.Errorf("the masks leave no token")
 	}
 	if routed > 0 {
-		share := float64(flipped) / float64(routed)
-		g.Flips = &share
+		g.Flips = new(float64(flipped) / float64(routed))
 	}
 	g.Real, g.Emulated = realSize(g.D, 0), realSize(g.D, 1)
 	over := func(of [][2]float64, statistic func(pairs [][2]float64) float64) stats.Interval {

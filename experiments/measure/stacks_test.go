@@ -89,7 +89,7 @@ func TestQuantisedTraining(t *testing.T) {
 	r := short(t, "default")
 	r, p, err := trainer.Prepare(r)
 	must.Do(t, err)
-	_, requests := measureRequests(r, r.Task.New())
+	_, requests := measureRequests(r)
 	sampler := (&Probe{r, trainer.Weights{Current: p, Calibrated: p, Drafter: p}, requests, 1}).fleet()
 	defer sampler.Close()
 	var b batch.Batch

@@ -73,8 +73,7 @@ func GapIntervals(m *measure.Measurement) []GapInterval {
 	for _, p := range m.Pairs {
 		i := GapInterval{Rollout: p.Rollout, Learner: p.Learner, Tokens: p.Gap.Tokens, K3: k3Interval(&p)}
 		if p.Gap.HasRoutes && p.Replayed != nil && p.Gap.K3 > 0 {
-			removed, largest := removedInterval(&p), largestToken(&p)
-			i.Removed, i.LargestToken = &removed, &largest
+			i.Removed, i.LargestToken = new(removedInterval(&p)), new(largestToken(&p))
 		}
 		list = append(list, i)
 	}
