@@ -162,7 +162,7 @@ func (c *benchCmd) timeInTurns(a *app) error {
 				if err := a.ctx.Err(); err != nil {
 					return err
 				}
-				return badInput{fmt.Errorf("%s: %w", b.name, err)}
+				return bad("%s: %w", b.name, err)
 			}
 			m.add(1, 0, "")
 		}

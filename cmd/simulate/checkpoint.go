@@ -68,7 +68,7 @@ type checkpointExportCmd struct {
 func (c *checkpointExportCmd) Run(a *app) error {
 	if !slices.Contains(model.Shipped(), c.Name) && !strings.ContainsAny(c.Name, `/\`) {
 		if _, err := os.Stat(c.Name); err != nil {
-			return badInput{fmt.Errorf("checkpoint: %w", method.UnknownName(c.Name, model.Shipped()))}
+			return bad("checkpoint: %w", method.UnknownName(c.Name, model.Shipped()))
 		}
 	}
 	ck, err := model.Open(c.Name)

@@ -74,7 +74,7 @@ func (c *diagnoseCmd) Run(a *app) error {
 	}
 	if c.Out != "" {
 		document := page.Of(r, analysis.Shown())
-		if err := cmp.Or(writeDocument(c.Out, "report.json", r), writeFile(c.Out, "report.html", document.HTML())); err != nil {
+		if err := cmp.Or(writeDocument(c.Out, "report.json", r), writeFile(c.Out, pageFile, document.HTML())); err != nil {
 			return err
 		}
 	}
@@ -161,7 +161,7 @@ func (a *app) printDiagnosis(r diagnose.Report, out string) {
 	end := &app{stdout: &last}
 	end.printReproduced(r)
 	if out != "" {
-		fmt.Fprintf(&last, "Report: %s\n", filepath.Join(out, "report.html"))
+		fmt.Fprintf(&last, "Report: %s\n", filepath.Join(out, pageFile))
 	}
 	width := cmp.Or(tableWidth(a.stdout), pageColumns)
 	room, left := pageLines-1-height(text.String(), width)-height(last.String(), width), false

@@ -44,11 +44,11 @@ func (c *lessonCmd) Run(a *app) error {
 	l := lab.Load().Lesson(c.Name)
 	if l == nil {
 		known := each(lab.Load().Lessons, func(l lab.Lesson) string { return l.Name })
-		return badInput{fmt.Errorf("lesson: %w", method.UnknownName(c.Name, known))}
+		return bad("lesson: %w", method.UnknownName(c.Name, known))
 	}
 	chosen, err := l.Choose(c.With)
 	if err != nil {
-		return badInput{fmt.Errorf("--with %w", err)}
+		return bad("--with %w", err)
 	}
 	fmt.Fprintf(a.stdout, "%s (%d minutes)\n\n%s\n\n%s\n\n", l.Title, l.Minutes, l.Question, strings.Join(l.Intro, "\n\n"))
 	guesses := make([]string, len(l.Guess))

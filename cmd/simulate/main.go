@@ -44,7 +44,7 @@ func run(args []string, stdout, stderr io.Writer) (status int) {
 	}()
 	err := a.dispatch(args)
 	if err == nil && out.err != nil {
-		err = badInput{fmt.Errorf("standard output: %w", out.err)}
+		err = bad("standard output: %w", out.err)
 	}
 	return a.fail(err)
 }

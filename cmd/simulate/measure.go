@@ -177,7 +177,7 @@ func (c *measureCmd) write(d measureDocument) error {
 		}
 		sections = append(sections, layers)
 	}
-	return cmp.Or(writeDocument(c.Out, "measure.json", d), results.WriteReport(filepath.Join(c.Out, "report.html"), results.Report{
+	return cmp.Or(writeDocument(c.Out, "measure.json", d), results.WriteReport(filepath.Join(c.Out, pageFile), results.Report{
 		Title: "Training-inference mismatch", Eyebrow: measurePage,
 		Lead:     fmt.Sprintf("Responses of `%s` on the task `%s`, sampled in the rollout engine and scored in the trainer with the same weights.", m.Checkpoint, m.Task),
 		Sections: sections,
@@ -204,7 +204,7 @@ func (c *measureCmd) levels(a *app, r recipe.Recipe) error {
 			writeDocument(c.Out, "levels.json", table),
 			writeFile(c.Out, "levels.md", []byte(levels.Markdown()+"\n"+reading.Markdown())),
 			results.SavePlot(filepath.Join(c.Out, "levels.png"), bars),
-			results.WriteReport(filepath.Join(c.Out, "report.html"), results.Report{
+			results.WriteReport(filepath.Join(c.Out, pageFile), results.Report{
 				Title: "Mechanisms of training-inference mismatch", Eyebrow: levelsPage,
 				Lead:     fmt.Sprintf("Each mechanism alone, on responses of `%s` to the task `%s`, at equal weights.", table.Checkpoint, table.Task),
 				Sections: []results.Section{{Heading: "Level and response", Blocks: []results.Block{bars, levels, reading}}},
@@ -220,7 +220,7 @@ func (c *measureCmd) levels(a *app, r recipe.Recipe) error {
 func (c *measureCmd) shown(a *app, document any, figures ...*figure.Figure) error {
 	err := a.show(c.JSON, document, figures...)
 	if err == nil && c.Out != "" && !c.JSON {
-		fmt.Fprintf(a.stdout, "Report: %s\n", filepath.Join(c.Out, "report.html"))
+		fmt.Fprintf(a.stdout, "Report: %s\n", filepath.Join(c.Out, pageFile))
 	}
 	return err
 }

@@ -44,7 +44,7 @@ func (c *measureCmd) real(a *app) error {
 func readReal(name string) (*measure.RealGap, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
-		return nil, badInput{fmt.Errorf("--real: %w", err)}
+		return nil, bad("--real: %w", err)
 	}
 	dump, err := measure.ParseRealDump(text)
 	if err != nil {
@@ -52,7 +52,7 @@ func readReal(name string) (*measure.RealGap, error) {
 	}
 	ck, err := model.Open(dump.Checkpoint)
 	if err != nil {
-		return nil, badInput{fmt.Errorf("--real: %s: %w", name, err)}
+		return nil, bad("--real: %s: %w", name, err)
 	}
 	g, err := measure.CompareReal(ck.Params, dump)
 	if err != nil {

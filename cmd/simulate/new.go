@@ -21,11 +21,11 @@ type newLossCmd struct {
 func (c *newLossCmd) Run(a *app) error {
 	root, err := scaffold.Root(".")
 	if err != nil {
-		return badInput{fmt.Errorf("new loss: %w", err)}
+		return bad("new loss: %w", err)
 	}
 	files, err := scaffold.Loss(root, c.Name)
 	if err != nil {
-		return badInput{fmt.Errorf("new loss: %w", err)}
+		return bad("new loss: %w", err)
 	}
 	for _, f := range files {
 		path := filepath.Join(root, filepath.FromSlash(f.Path))

@@ -44,7 +44,7 @@ func (c *reportCmd) Run(a *app) error {
 		return err
 	}
 	report := results.FromRuns(records, glossary(records)...)
-	doc := reported{Report: filepath.Join(out, "report.html"), Metric: results.JudgedBy(records)}
+	doc := reported{Report: filepath.Join(out, pageFile), Metric: results.JudgedBy(records)}
 	doc.Arms = armsOf(results.Group(records), doc.Metric)
 	if doc.Plots, err = writeReport(doc.Report, report, records); err != nil {
 		return err

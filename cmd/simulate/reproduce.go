@@ -100,7 +100,7 @@ func (c *reproduceCmd) Run(a *app) error {
 	// The page and the table in the folder are of all that the folder has; what is damaged is
 	// left out of them, and named.
 	all, damaged := reproduce.Kept(out)
-	path := filepath.Join(out, "report.html")
+	path := filepath.Join(out, pageFile)
 	if err := results.WriteReport(path, reproduce.Report(all)); err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (c *reproduceCmd) check(a *app, out string) error {
 	}
 	t := &figure.Figure{Kind: figure.Table, Title: "Verdicts that change", Columns: []figure.Column{{Name: "id"}, {Name: "kept"}, {Name: "now"}, {Name: "why"}}}
 	for _, x := range changes {
-		t.Rows = append(t.Rows, []figure.Cell{figure.Word(x.ID), figure.Word(string(x.Kept)), figure.Word(cmp.Or(string(x.Now), "-")), figure.Word(x.Why)})
+		t.Add(figure.Word(x.ID), figure.Word(string(x.Kept)), figure.Word(cmp.Or(string(x.Now), "-")), figure.Word(x.Why))
 	}
 	if len(changes) > 0 {
 		a.printTable(t)

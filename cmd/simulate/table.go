@@ -112,14 +112,7 @@ func styled(w io.Writer) bool {
 
 // cellTexts are the headings and the rows of a table as text.
 func cellTexts(t *figure.Figure) [][]string {
-	heads := make([]string, len(t.Columns))
-	for j, c := range t.Columns {
-		heads[j] = c.Name
-		if c.Unit != "" {
-			heads[j] += " (" + c.Unit + ")"
-		}
-	}
-	rows := [][]string{heads}
+	rows := [][]string{each(t.Columns, figure.Column.Head)}
 	for _, row := range t.Rows {
 		cells := make([]string, len(t.Columns))
 		for j, c := range row {

@@ -82,7 +82,7 @@ func (c *trainCmd) Run(a *app) error {
 	if result == nil {
 		return resumable(err, dir)
 	}
-	doc := trained{dir, filepath.Join(dir, "report.html"), result.Digest(), result.Summary, r.JSON()}
+	doc := trained{dir, filepath.Join(dir, pageFile), result.Digest(), result.Summary, r.JSON()}
 	records := []*record.Record{result.Record}
 	lock, held := record.LockFolder(dir) // again: the page is one process's work too
 	switch {
