@@ -191,8 +191,8 @@ func WriteTables(dir string, o Tables) (*Folder, error) {
 
 // finish is Finish with the cells read and the folder held.
 func (d *Folder) finish(o Tables) error {
-	var keys []string
 	err := d.store.withCells(func(cells *record.Cells) error {
+		var keys []string
 		for _, head := range d.heads() {
 			keys = append(keys, head.Key)
 			if cell := cells.Get(head.Key); cell != nil {

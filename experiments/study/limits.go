@@ -68,10 +68,10 @@ type ladderArm struct {
 func (d *Folder) ladderArms() (list []*ladderArm) {
 	ladders, labels := d.ladders()
 	for i, rungs := range ladders {
-		a := &ladderArm{label: labels[i], within: d.Arms[rungs[0].arm].Values[d.Within]}
+		values := d.Arms[rungs[0].arm].Values
+		a := &ladderArm{label: labels[i], within: values[d.Within]}
 		var stressor []string
 		for _, f := range d.Factors {
-			values := d.Arms[rungs[0].arm].Values
 			switch value := values[f.Name]; f.Name {
 			case d.rateColumn():
 			case methodFactor:

@@ -37,6 +37,11 @@ func headOf(s *stability.Study, name string) *figure.Figure {
 	return t
 }
 
+// uncorrected are the arms without a correction.
+func uncorrected(s *stability.Study) []stability.Arm {
+	return slices.DeleteFunc(slices.Clone(s.Arms), func(a stability.Arm) bool { return a.Method != s.None })
+}
+
 // limitTable has a row for each stressor and correction.
 func limitTable(s *stability.Study) *figure.Figure {
 	t := headOf(s, "limits")
@@ -72,10 +77,8 @@ func limitsFinding(s *stability.Study, ladder bool) string {
 		return stableFinding(s)
 	}
 	var limits []string
-	for _, a := range s.Arms {
-		if a.Method == s.None {
-			limits = append(limits, fmt.Sprintf("%s: %s", a.Stressor, a.Limit.Text(stability.RateText)))
-		}
+	for _, a := range uncorrected(s) {
+		limits = append(limits, fmt.Sprintf("%s: %s", a.Stressor, a.Limit.Text(stability.RateText)))
 	}
 	if limits == nil {
 		return ""
@@ -205,7 +208,7 @@ func limitFigure(s *stability.Study) *figure.Figure {
 // stableFigure maps the share of stable runs without a correction, rate by stressor.
 func stableFigure(s *stability.Study) *figure.Figure {
 	h := &figure.Figure{Kind: figure.Heat, Title: s.Baseline("Share of stable runs without a correction: ") + s.Name, Full: 1, Y: figure.Axis{Label: "Runs that end within 0.1 of their own best; empty: not run."}}
-	none := slices.DeleteFunc(slices.Clone(s.Arms), func(a stability.Arm) bool { return a.Method != s.None })
+	none := uncorrected(s)
 	rates := stability.Rates(none)
 	for _, rate := range rates {
 		h.Labels = append(h.Labels, stability.RateName(rate))
@@ -274,7 +277,7 @@ func mapPicture(m *stability.Map) *figure.Figure {
 // gapFigure draws limit and level without a correction against the size of the gap at the start, next to what was published of real models; nil
 // where fewer than three stressors have a gap there, or none a limit.
 func gapFigure(s *stability.Study) *figure.Figure {
-	gaps := slices.DeleteFunc(slices.Clone(s.Arms), func(a stability.Arm) bool { return a.Method != s.None || !(a.FirstK3 > 0) })
+	gaps := slices.DeleteFunc(uncorrected(s), func(a stability.Arm) bool { return !(a.FirstK3 > 0) })
 	if len(gaps) < 3 || !slices.ContainsFunc(gaps, func(a stability.Arm) bool { return a.Limit.From == a.Limit.To }) {
 		return nil
 	}
@@ -313,10 +316,8 @@ func gapFigure(s *stability.Study) *figure.Figure {
 // gapTable has the size of each stressor's gap without a correction, and what was published of real models.
 func gapTable(s *stability.Study) *figure.Figure {
 	t := headOf(s, "gaps")
-	for _, a := range s.Arms {
-		if a.Method == s.None {
-			t.Add(figure.Word(a.Stressor).As(figure.Strong), figure.Number(float64(a.FirstK3), 2), figure.Number(float64(a.K3), 2), figure.Percent(float64(a.Flips), 1), figure.Word("this study"))
-		}
+	for _, a := range uncorrected(s) {
+		t.Add(figure.Word(a.Stressor).As(figure.Strong), figure.Number(float64(a.FirstK3), 2), figure.Number(float64(a.K3), 2), figure.Percent(float64(a.Flips), 1), figure.Word("this study"))
 	}
 	for _, real := range stability.RealGaps() {
 		t.Add(figure.Word("published: "+real.Name), figure.Cell{}, figure.Word(figure.FormatNumber(real.Low, 2)+" to "+figure.FormatNumber(real.High, 2)), figure.Cell{}, figure.Word(real.Source))
