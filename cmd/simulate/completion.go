@@ -19,7 +19,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// The scripts are glue: each asks the program itself what could stand next.
+// The scripts decide nothing themselves: each asks the program itself what could stand next.
 //
 //go:embed completion
 var completionScripts embed.FS

@@ -40,7 +40,7 @@ func Unbiased(n, c, k int) float64 {
 // PlugIn is 1 − (1 − c/n)^k, for any k: the Bernoulli extrapolation.
 func PlugIn(n, c, k int) float64 { return passAt(float64(c)/float64(n), k) }
 
-// PassAt is pass@k of a prompt whose responses are correct with probability p.
+// passAt is pass@k of a prompt whose responses are correct with probability p.
 func passAt(p float64, k int) float64 {
 	return -elementary.Expm1(float64(k) * elementary.Log1p(-p))
 }
