@@ -100,7 +100,7 @@ func (a *Analysis) Read(in reader.Input) error {
 		a.row(r, in.Name)
 		return nil
 	})
-	if refused := (*reader.Refused)(nil); errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*reader.Refused](err); ok {
 		a.refused = append(a.refused, err)
 		err = nil
 		about.Damage = append(about.Damage, reader.Damage{Line: 1, Reason: refused.Problem})

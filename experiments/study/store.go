@@ -128,8 +128,7 @@ func storage(path string, err error) error {
 	if errors.As(err, new(*record.FolderError)) {
 		return err
 	}
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		err = p.Err
 	}
 	return &record.FolderError{Path: path, Problem: err.Error(), Fix: "make room or change its permissions, or choose another folder with --out", Err: err}

@@ -903,7 +903,7 @@ func (r *Row) join(other *Row) {
 // refuse says why a pickle is not read.
 func refuse(name string, err error) error {
 	fix := "write it again, or convert it into the neutral format"
-	if g := (*unknownGlobal)(nil); errors.As(err, &g) {
+	if errors.As(err, new(*unknownGlobal)) {
 		fix = "it may do harm when it is loaded: convert it where you trust it"
 	}
 	return &Refused{name, err.Error(), fix}
