@@ -98,6 +98,17 @@ func (c *methodsCmd) named(a *app) (ok bool, err error) {
 	return true, c.fenced(a, p.Name, textOf("named", p), p)
 }
 
+// setting is the page of the setting with a method's name; nil where there is none.
+func setting(name string) *namedPage {
+	for _, p := range printedNames() {
+		if p.Kind == "setting" && p.Name == name {
+			p.fill()
+			return &p
+		}
+	}
+	return nil
+}
+
 // fill writes a setting in the syntax of each framework.
 func (p *namedPage) fill() {
 	if p.Kind == "setting" && len(p.Recipe) > 0 {

@@ -51,6 +51,16 @@ func TestPresetsAreExplained(t *testing.T) {
 	}
 }
 
+// A method that is a setting of a study, too, has the lines for a recipe and for frameworks.
+func TestMethodsHaveLines(t *testing.T) {
+	for name, want := range map[string]string{"r3": "--use-rollout-routing-replay", "topr": "use_topr_loss: true"} {
+		found, err := findMethods(name)
+		if err != nil || !strings.Contains(methodText(found[0]), want) || !strings.Contains(methodText(found[0]), "In a recipe") {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+}
+
 // What a method reads under some parameters is told with them.
 func TestMethodsTellConditions(t *testing.T) {
 	for name, want := range map[string]string{
