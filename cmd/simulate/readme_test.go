@@ -143,20 +143,24 @@ func readmeAnswers(t *testing.T) []string {
 		if !(topr.OverNone.Low > 1) {
 			t.Error("topr does not raise the limit")
 		}
-		lines[0] += fmt.Sprintf(" If you need a higher one, `%s` allows %s times the rate, [`topr`](results/published/stability/horizon-staleness/README.md) %s times.", stale.Arm.Method, factor(stale.Arm.OverNone), factor(topr.OverNone))
+		lines[0] += fmt.Sprintf(" `%s` allows %s times the rate and ends lower there (at %.2f with 1e-3; without a correction at %.2f with its best rate). [`topr`](results/published/stability/claims-staleness/README.md) allows %s times the rate.",
+			stale.Arm.Method, factor(stale.Arm.OverNone), stats.Average(stale.Arm.At(1e-3).Finals), stale.None.Level.Estimate, factor(topr.OverNone))
 	}
 	if natural.Arm != nil {
 		t.Errorf("a correction helps under a natural gap: %s", natural.Text)
 	}
 	if routing.Arm != nil {
-		ends := []string{fmt.Sprintf("With `%s` (`r3` that replays the gate values as well) it ends at %.2f", routing.Arm.Method, routing.Arm.Level.Estimate)}
+		if slices.ContainsFunc(setting(routing.Arm.Method).Frameworks, func(f frameworkLines) bool { return f.Text != "" }) {
+			t.Errorf("a framework has %s", routing.Arm.Method)
+		}
+		ends, harmful := []string{fmt.Sprintf("`%s` (`r3` that replays the gate values as well; no framework that we read has it) ends at %.2f", routing.Arm.Method, routing.Arm.Level.Estimate)}, []string(nil)
 		for _, a := range routing.Also {
-			ends = append(ends, fmt.Sprintf("with `%s` at %.2f", a.Method, a.Level.Estimate))
+			ends = append(ends, fmt.Sprintf("`%s` at %.2f", a.Method, a.Level.Estimate))
 		}
 		for _, a := range routing.Harmful {
-			ends = append(ends, fmt.Sprintf("with `%s` at %.2f", a.Method, a.Level.Estimate))
+			harmful = append(harmful, fmt.Sprintf("`%s` (%.2f)", a.Method, a.Level.Estimate))
 		}
-		lines[2] += " " + strings.Join(ends, ", ") + "."
+		lines[2] += " " + strings.Join(ends, ", ") + ". Do not use " + strings.Join(harmful, " or ") + "."
 	}
 	tasks := m.Study("corrections")
 	allows := func(of *stability.Study, stressor, method string) string { // times the rate, on the tasks besides the map's own
@@ -183,7 +187,7 @@ func readmeAnswers(t *testing.T) []string {
 	}
 	search := tasks.Arm("search, lag-16", "opsm-1e-4")
 	lines = append(lines, fmt.Sprintf("- **Other tasks** ([addition and search](results/published/stability/corrections/README.md)): at a lag of 16 `opsm-1e-4` allows %s times the rate. A stable rate can end lower: on search at %.2f with 4e-3, at %.2f with %s. "+
-		"With a 4-bit router `r3` allows %s times the rate, `sequence-tis-5` %s. On addition only `sequence-tis-5` ends significantly higher than no correction, on search only `r3`. [`r3-gates`](results/published/stability/recorded-gates/README.md) allows %s times the rate and ends significantly higher on all three tasks.",
+		"With a 4-bit router `r3` allows %s times the rate, `sequence-tis-5` %s. Of these two, `sequence-tis-5` alone ends significantly higher than no correction on addition, `r3` alone on search. [`r3-gates`](results/published/stability/recorded-gates/README.md) allows %s times the rate and ends significantly higher on all three tasks.",
 		allows(tasks, "lag-16", "opsm-1e-4"), stats.Average(search.At(4e-3).Finals), search.Level.Estimate, search.LevelRate, allows(tasks, "router-fp4", "r3"), allows(tasks, "router-fp4", "sequence-tis-5"),
 		allows(gates, "router-fp4", "r3-gates")))
 	size := m.Study("size")
@@ -191,6 +195,9 @@ func readmeAnswers(t *testing.T) []string {
 		if r := float64(p.Measured.From); p.Measured.From != p.Measured.To || r < float64(p.Ratio.Low) || r > float64(p.Ratio.High) {
 			t.Errorf("%s is not in the interval of its prediction", p.Arm)
 		}
+	}
+	if !(size.Arm("0.103M, 16", "opsm-1e-4").OverNone.Low > 1) {
+		t.Error("opsm-1e-4 does not raise the limit of the smallest model")
 	}
 	for _, of := range []string{"0.411M", "3.28M"} {
 		if r := size.Arm(of+", 16", "opsm-1e-4").OverNone; r.Low > 1 {
@@ -200,7 +207,7 @@ func readmeAnswers(t *testing.T) []string {
 	limit := func(of string) string { return stability.RateText(float64(size.Arm(of+", 0", "none").Limit.From)) }
 	lag := func(of string) string { return factor(size.Arm(of+", 16", "none").OverEqual) }
 	lines = append(lines, fmt.Sprintf("- **Larger models** ([up to 13.1 million parameters](results/published/stability/size/README.md), five base models, three of the largest): the largest stable rate of equal engines falls from %s to %s. A lag of 16 leaves %s of it at 0.10, %s at 3.28, %s at 13.1 million, where %s was predicted. "+
-		"That `opsm-1e-4` allows more is not significant there.", limit("0.103M"), limit("13.1M"), lag("0.103M"), lag("3.28M"), size.Predictions[0].Measured.Text(stability.FactorText), size.Predictions[0].Ratio.Text(false)))
+		"`opsm-1e-4` allows %s times the rate at 0.10 million, not significantly more at 0.41 and 3.28.", limit("0.103M"), limit("13.1M"), lag("0.103M"), lag("3.28M"), size.Predictions[0].Measured.Text(stability.FactorText), size.Predictions[0].Ratio.Text(false), factor(size.Arm("0.103M, 16", "opsm-1e-4").OverNone)))
 	end := func(study, stressor, method string, rate float64) string { // after ten times as many updates
 		return fmt.Sprintf("%.2f", stats.Average(m.Study(study).Arm(stressor+", 10000", method).At(rate).Finals))
 	}
@@ -212,8 +219,8 @@ func readmeAnswers(t *testing.T) []string {
 	router := func(study, method string) string {
 		return end(study, "router-fp4", method, 1.25e-4) + " and " + end(study, "router-fp4", method, 2.5e-4)
 	}
-	return append(lines, fmt.Sprintf("- **Longer runs** ([10,000 updates](results/published/stability/horizon/README.md)): take a quarter of the largest stable rate. There equal engines end at %s, a lag of 16 at %s, with `opsm-1e-4` at %s, with `topr` at %s, fp8 rollouts at %s; with half of the rate fp8 ends at %s, and [no correction helps significantly](results/published/stability/horizon-natural/README.md). "+
-		"[With a 4-bit router](results/published/stability/horizon-routing/README.md) `r3` ends at %s with 1.25e-4 and 2.5e-4, `sequence-tis-5` at %s, `r3-gates` at %s, [with a frozen router](results/published/stability/frozen-router/README.md) at %s; no correction at %s with 1.25e-4, a bf16 router at %s with 2.5e-4.",
+	return append(lines, fmt.Sprintf("- **Longer runs** ([10,000 updates](results/published/stability/horizon/README.md)): take a quarter of the largest stable rate. There equal engines end at %s, a lag of 16 at %s, with `opsm-1e-4` at %s, with `topr` at %s, fp8 rollouts at %s; with half of the rate fp8 ends at %s, and [none of four corrections ends significantly higher](results/published/stability/horizon-natural/README.md). "+
+		"[With a 4-bit router](results/published/stability/horizon-routing/README.md) `r3` ends at %s with 1.25e-4 and 2.5e-4, `sequence-tis-5` at %s, `r3-gates` at %s, [with a frozen router](results/published/stability/frozen-router/README.md) at %s; without a correction training ends at %s with 1.25e-4, with a bf16 router at %s with 2.5e-4.",
 		end("horizon", "equal", "none", 2.5e-4), end("horizon", "lag-16", "none", 1.25e-4), end("horizon", "lag-16", "opsm-1e-4", 1e-3), end("horizon-staleness", "lag-16", "topr", 5e-4), end("horizon", "fp8", "none", 2.5e-4), end("horizon", "fp8", "none", 5e-4),
 		router("horizon-routing", "r3"), router("horizon-routing", "sequence-tis-5"), router("horizon-routing", "r3-gates"), router("frozen-router", "r3-gates-frozen"), end("horizon", "router-fp4", "none", 1.25e-4), end("horizon-routing", "router-bf16", "none", 2.5e-4)))
 }
