@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"path/filepath"
 	"runtime/debug"
@@ -130,11 +131,22 @@ func (c *diagnoseCmd) status(r diagnose.Report, refused []error) error {
 	case len(refused) > 0:
 		return badInput{errors.Join(refused...)}
 	case r.NoRow() != "":
-		return bad("%s: %s", strings.Join(c.Files, ", "), r.NoRow())
+		return bad("%s: %s%s", strings.Join(c.Files, ", "), r.NoRow(), configurationAmong(c.Files))
 	case c.Strict && (state == diagnose.Repair || state == diagnose.Inactive || r.Verdict.LearningState == diagnose.Fault):
 		return strict{r.Verdict}
 	}
 	return nil
+}
+
+// configurationAmong says which of the files is a framework's configuration, where no dump is; empty for none.
+func configurationAmong(files []string) string {
+	for _, name := range files {
+		file := configFlag{Config: name}
+		if c, err := file.readConfig(&app{stderr: io.Discard}); err == nil {
+			return fmt.Sprintf("; %s is a configuration of %s: name a dump of its run, and this file with --config", name, c.Framework)
+		}
+	}
+	return ""
 }
 
 // A summary fits on a page of a terminal, of these lines and columns.
