@@ -397,8 +397,15 @@ func (m *Map) Answer(problem string) (answer Answer, ok bool) {
 	case byLevel:
 		answer.Text = fmt.Sprintf("Use %s at a learning rate of %s: training ends at %s, without a correction at %s at its own best rate. The difference is %s.",
 			answer.Arm.Method, answer.Arm.LevelRate, answer.Arm.Level.Text(false), answer.None.Level.Text(false), answer.Arm.GainNone.Text(true))
+		if len(answer.Also) > 0 && lasting(answer.Arm) > 1 {
+			answer.Text += " Of the corrections that help it ends highest after 10,000 updates."
+		}
 	case answer.Arm != nil:
 		answer.Text = fmt.Sprintf("Lower the learning rate first. %s If you need a higher rate, %s raises the limit: the ratio is %s.", none, answer.Arm.Method, answer.Arm.OverNone.Text(FactorText))
+		higher := slices.DeleteFunc(slices.Clone(answer.Arm.Rates), func(r Rate) bool { return r.Rate <= float64(answer.None.Limit.To) || 2*r.Stable < r.Runs })
+		if len(higher) > 0 {
+			answer.Text += fmt.Sprintf(" There it ends at %s.", endsText(higher))
+		}
 	default:
 		answer.Text = fmt.Sprintf("Use no correction. %s None of %d corrections is significantly better.", none, tried)
 	}
@@ -421,7 +428,7 @@ func (m *Map) Answer(problem string) (answer Answer, ok bool) {
 	for _, a := range answer.Elsewhere {
 		answer.Text += fmt.Sprintf(" %s is left out: on another task it ends lower than no correction.", a.Method)
 	}
-	answer.Text += afterLonger(longer)
+	answer.Text += afterLonger(longer, answer.None.Method)
 	if (enough || harmless) && !answer.Settled {
 		answer.Text += " This is preliminary: the best rate stands at an end of those that were run."
 	}
@@ -438,19 +445,28 @@ func (m *Map) longer(p *Problem) []Arm {
 }
 
 // afterLonger says where they end; empty without any.
-func afterLonger(arms []Arm) string {
+func afterLonger(arms []Arm, none string) string {
 	var list []string
 	for _, a := range arms {
-		name, ends := strings.Replace(a.Method, "none", "no correction", 1), []string(nil)
-		for _, r := range a.Rates {
-			ends = append(ends, fmt.Sprintf("%.2f with %s", stats.Average(r.Finals), RateName(r.Rate)))
+		name := a.Method
+		if name == none {
+			name = "training without a correction"
 		}
-		list = append(list, name+" ends at "+strings.Join(ends, " and at "))
+		list = append(list, name+" ends at "+endsText(a.Rates))
 	}
 	if list == nil {
 		return ""
 	}
 	return " After 10,000 updates " + strings.Join(list, ", ") + "."
+}
+
+// endsText has the mean at the end of training for each learning rate.
+func endsText(rates []Rate) string {
+	var ends []string
+	for _, r := range rates {
+		ends = append(ends, fmt.Sprintf("%.2f with %s", stats.Average(r.Finals), RateName(r.Rate)))
+	}
+	return strings.Join(ends, " and at ")
 }
 
 // harmful reports whether the level is significantly below that of no correction.

@@ -120,7 +120,7 @@ func TestAnswer(t *testing.T) {
 		few := long
 		few.Method, few.Level.N = "none", 5
 		m.Studies = append(m.Studies, Study{Name: "horizon-staleness", None: "none", Arms: []Arm{few, long}})
-		if a, _ = m.Answer("staleness"); !strings.Contains(a.Text, " After 10,000 updates opsm ends at 0.75 with 1e-3 and at 0.60 with 2e-3.") || strings.Contains(a.Text, "updates no correction") {
+		if a, _ = m.Answer("staleness"); !strings.Contains(a.Text, " After 10,000 updates opsm ends at 0.75 with 1e-3 and at 0.60 with 2e-3.") || strings.Contains(a.Text, "updates training without a correction") {
 			t.Errorf("%s, with longer runs: %s", k.name, a.Text)
 		}
 	}
