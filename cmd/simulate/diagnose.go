@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -141,6 +142,9 @@ func (c *diagnoseCmd) status(r diagnose.Report, refused []error) error {
 // configurationAmong says which of the files is a framework's configuration, where no dump is; empty for none.
 func configurationAmong(files []string) string {
 	for _, name := range files {
+		if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
+			continue // a named pipe has been read to its end
+		}
 		file := configFlag{Config: name}
 		if c, err := file.readConfig(&app{stderr: io.Discard}); err == nil {
 			return fmt.Sprintf("; %s is a configuration of %s: name a dump of its run, and this file with --config", name, c.Framework)

@@ -80,7 +80,7 @@ func (c *methodsCmd) Run(a *app) error {
 }
 
 // findMethods returns the methods of that name or alias, all for the empty
-// one. One name may stand for several methods, in different rooms.
+// one. One name may stand for several methods, in different fields of a recipe.
 func findMethods(name string) ([]recipe.Method, error) {
 	all := recipe.Methods()
 	if name == "" {

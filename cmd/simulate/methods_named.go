@@ -98,7 +98,7 @@ func (c *methodsCmd) named(a *app) (ok bool, err error) {
 	return true, c.fenced(a, p.Name, textOf("named", p), p)
 }
 
-// setting is the page of the setting with a method's name; nil where there is none.
+// setting is the page of the setting with a name; nil where there is none.
 func setting(name string) *namedPage {
 	for _, p := range printedNames() {
 		if p.Kind == "setting" && p.Name == name {
@@ -107,6 +107,19 @@ func setting(name string) *namedPage {
 		}
 	}
 	return nil
+}
+
+// settingOf is the page of the setting with a method's name. Its title names the studies if it changes more than the method.
+func settingOf(m recipe.Method) *namedPage {
+	p := setting(m.Name)
+	if p == nil || len(p.Recipe) == 0 {
+		return nil
+	}
+	p.Title = ""
+	if alone := []string{m.Field + "=" + m.Name, m.Field + ".name=" + m.Name}; len(p.Recipe) > 1 || !slices.Contains(alone, p.Recipe[0]) {
+		p.Title = "As the setting " + p.Name + " of " + strings.Join(p.Studies, ", ")
+	}
+	return p
 }
 
 // fill writes a setting in the syntax of each framework.

@@ -51,12 +51,28 @@ func TestPresetsAreExplained(t *testing.T) {
 	}
 }
 
-// A method that is a setting of a study, too, has the lines for a recipe and for frameworks.
+// A method that is a setting of a study, too, has the lines for a recipe and for frameworks, and says so where that setting changes more.
 func TestMethodsHaveLines(t *testing.T) {
-	for name, want := range map[string]string{"r3": "--use-rollout-routing-replay", "topr": "use_topr_loss: true"} {
-		found, err := findMethods(name)
-		if err != nil || !strings.Contains(methodText(found[0]), want) || !strings.Contains(methodText(found[0]), "In a recipe") {
-			t.Errorf("%s: %v, want %q", name, err, want)
+	for _, k := range []struct {
+		name, want string
+		alone      bool
+	}{
+		{"r3", "--use-rollout-routing-replay", true},
+		{"topr", "use_topr_loss: true", true},
+		{"gspo", "In a recipe\n  loss: {name: gspo}\n", true},
+		{"band", "token_mask", false},
+		{"veto", "{name: token_tis, cap: 2}", false},
+		{"rspo", "eps_high: 0.28", false},
+		{"oapl", "beta2: 0.1", false},
+	} {
+		found, err := findMethods(k.name)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		before, after, ok := strings.Cut(methodText(found[0]), "In a recipe")
+		if !ok || !strings.Contains("In a recipe"+after, k.want) || strings.Contains(before, "As the setting "+k.name+" of stability/") == k.alone {
+			t.Errorf("%s: want %q, alone %v: %s", k.name, k.want, k.alone, methodText(found[0]))
 		}
 	}
 }

@@ -25,7 +25,7 @@ var tableHead = figure.Heads(headsText)
 var texts = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
 		"section": section, "indent": indented, "join": strings.Join, "trim": strings.TrimSpace, "policies": rollOrLogp.MatchString,
-		"bound": boundText, "citing": methodsCiting, "description": recipe.Description, "claims": claimsOn, "effects": effectsOf, "measured": measuredEffects, "setting": setting, "recipe": foreign.RecipeLine,
+		"bound": boundText, "citing": methodsCiting, "description": recipe.Description, "claims": claimsOn, "effects": effectsOf, "measured": measuredEffects, "setting": settingOf, "recipe": foreign.RecipeLine,
 		"flat":       func(text string) string { return strings.ReplaceAll(text, "\n", "; ") },
 		"notWritten": func() string { return foreign.NotWritten },
 		"next":       func(i int) int { return i + 1 },

@@ -285,14 +285,15 @@ type RealGap struct {
 // RealGaps are those next to which the gaps of the map are shown.
 var RealGaps = sync.OnceValue(func() []RealGap { return embedded[[]RealGap](published.RealGaps) })
 
-// Problem is a problem that users have, with the study and the stressor that stand for it, its name in other studies, and that of longer runs.
-type Problem struct{ Name, Title, Study, Stressor, Elsewhere, Longer string }
+// Problem is a problem that users have, with the study and the stressor that stand for it, its name in other studies, that of longer runs, and
+// the stressor of the study size that repeats it on other base models.
+type Problem struct{ Name, Title, Study, Stressor, Elsewhere, Longer, Repeat string }
 
 // Problems are the problems of the picture.
 var Problems = []Problem{
-	{"staleness", "Stale rollouts: a lag of 16 batches", "staleness", "16", "lag-16", "horizon-staleness"},
-	{"natural", "A gap of natural size: fp8 rollouts, bf16 learner", "gap", "fp8", "fp8", "horizon-natural"},
-	{"routing", "A large routing gap: a 4-bit router", "gap", "router-fp4", "router-fp4", "horizon-routing"},
+	{"staleness", "Stale rollouts: a lag of 16 batches", "staleness", "16", "lag-16", "horizon-staleness", "0.103M, 16"},
+	{"natural", "A gap of natural size: fp8 rollouts, bf16 learner", "gap", "fp8", "fp8", "horizon-natural", ""},
+	{"routing", "A large routing gap: a 4-bit router", "gap", "router-fp4", "router-fp4", "horizon-routing", ""},
 }
 
 // Answer is which correction to use for a problem, and why.
@@ -339,8 +340,9 @@ func (m *Map) Answer(problem string) (answer Answer, ok bool) {
 		return answer, false
 	}
 	longer := m.longer(p)
+	ran := func(a *Arm) *Arm { return find(longer, func(l Arm) bool { return l.Method == a.Method }) }
 	lasting := func(a *Arm) float64 { // of what has run for so long, before all else
-		if l := find(longer, func(l Arm) bool { return l.Method == a.Method }); l != nil {
+		if l := ran(a); l != nil {
 			return 1 + float64(l.Level.Estimate)
 		}
 		return float64(a.Level.Estimate)
@@ -397,14 +399,21 @@ func (m *Map) Answer(problem string) (answer Answer, ok bool) {
 	case byLevel:
 		answer.Text = fmt.Sprintf("Use %s at a learning rate of %s: training ends at %s, without a correction at %s at its own best rate. The difference is %s.",
 			answer.Arm.Method, answer.Arm.LevelRate, answer.Arm.Level.Text(false), answer.None.Level.Text(false), answer.Arm.GainNone.Text(true))
-		if len(answer.Also) > 0 && lasting(answer.Arm) > 1 {
-			answer.Text += " Of the corrections that help it ends highest after 10,000 updates."
+		if len(answer.Also) > 0 && ran(answer.Arm) != nil && !slices.ContainsFunc(answer.Also, func(a *Arm) bool { return ran(a) == nil }) {
+			answer.Text += " Of the corrections that help it has the highest mean after 10,000 updates."
 		}
 	case answer.Arm != nil:
 		answer.Text = fmt.Sprintf("Lower the learning rate first. %s If you need a higher rate, %s raises the limit: the ratio is %s.", none, answer.Arm.Method, answer.Arm.OverNone.Text(FactorText))
-		higher := slices.DeleteFunc(slices.Clone(answer.Arm.Rates), func(r Rate) bool { return r.Rate <= float64(answer.None.Limit.To) || 2*r.Stable < r.Runs })
+		higher := slices.DeleteFunc(slices.Clone(answer.Arm.Rates), func(r Rate) bool {
+			return r.Rate <= float64(answer.None.Limit.To) || 2*r.Stable < r.Runs || r.Runs < LeastModels
+		})
 		if len(higher) > 0 {
-			answer.Text += fmt.Sprintf(" There it ends at %s.", endsText(higher))
+			answer.Text += fmt.Sprintf(" At stable rates above the limit without a correction it ends at %s.", endsText(higher))
+		}
+		if size := m.Study("size"); size != nil {
+			if a := size.Arm(p.Repeat, answer.Arm.Method); a != nil {
+				answer.Text += fmt.Sprintf(" On %d other base models the ratio is %s.", a.OverNone.N, a.OverNone.Text(FactorText))
+			}
 		}
 	default:
 		answer.Text = fmt.Sprintf("Use no correction. %s None of %d corrections is significantly better.", none, tried)
@@ -466,7 +475,11 @@ func endsText(rates []Rate) string {
 	for _, r := range rates {
 		ends = append(ends, fmt.Sprintf("%.2f with %s", stats.Average(r.Finals), RateName(r.Rate)))
 	}
-	return strings.Join(ends, " and at ")
+	last := len(ends) - 1
+	if last < 1 {
+		return strings.Join(ends, "")
+	}
+	return strings.Join(ends[:last], ", ") + " and at " + ends[last]
 }
 
 // harmful reports whether the level is significantly below that of no correction.

@@ -3,6 +3,7 @@ package stability
 import (
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -82,6 +83,10 @@ func TestAnswer(t *testing.T) {
 		return a
 	}
 	others := Study{Name: "corrections", Equal: "chain, equal", None: "none", Arms: []Arm{on("addition", "tis", -.2), on("search", "tis", 0), on("addition", "opsm", .1), on("search", "opsm", 0)}}
+	// Beyond the limit of no correction, 4e-4: a stable rate of ten models, one of three, two of ten and one that is not stable.
+	none.Limit = Range{From: 4e-4, To: 4e-4, N: 10}
+	rates := []Rate{{Rate: 2.5e-4, Runs: 10, Stable: 10, Finals: record.Floats{.9}}, {Rate: 5e-4, Runs: 10, Stable: 10, Finals: record.Floats{.8}}, {Rate: 7e-4, Runs: 3, Stable: 3, Finals: record.Floats{.75}},
+		{Rate: 1e-3, Runs: 10, Stable: 5, Finals: record.Floats{.7}}, {Rate: 2e-3, Runs: 10, Stable: 9, Finals: record.Floats{.6}}, {Rate: 4e-3, Runs: 10, Stable: 4, Finals: record.Floats{.2}}}
 	edge := arm("edge", .3, .2, 1, 10)
 	edge.Edge = true
 	for _, k := range []struct {
@@ -97,8 +102,17 @@ func TestAnswer(t *testing.T) {
 		{"the highest limit", []Arm{arm("clip", 0, -.1, 1.3, 10), arm("opsm", 0, -.1, 4, 10), arm("harm", -.2, -.3, 8, 10)}, "opsm", true},
 		{"at an end of the rates", []Arm{edge}, "edge", false},
 	} {
-		m := Map{Studies: []Study{{Name: "staleness", Equal: "0", None: "none", Arms: append([]Arm{equal, none}, k.arms...)}}}
+		for i := range k.arms {
+			k.arms[i].Rates = rates
+		}
+		repeat := arm("opsm", 0, -.1, 2, 5)
+		repeat.Stressor = "0.103M, 16"
+		m := Map{Studies: []Study{{Name: "staleness", Equal: "0", None: "none", Arms: append([]Arm{equal, none}, k.arms...)}, {Name: "size", Arms: []Arm{repeat}}}}
 		a, ok := m.Answer("staleness")
+		higher := " At stable rates above the limit without a correction it ends at 0.80 with 5e-4, 0.70 with 1e-3 and at 0.60 with 2e-3. On 5 other base models the ratio is 2.00 (1.82 to 4.00)."
+		if strings.Contains(a.Text, higher) != (k.want == "opsm") {
+			t.Errorf("%s: %s", k.name, a.Text)
+		}
 		got := ""
 		if a.Arm != nil {
 			got = a.Arm.Method
@@ -128,6 +142,17 @@ func TestAnswer(t *testing.T) {
 		lasts := arm("mis", .2, .1, 1, 10)
 		lasts.Stressor = stressor
 		m := Map{Studies: []Study{{Name: "staleness", Equal: "0", None: "none", Arms: []Arm{equal, none, arm("mis", .2, .1, 1, 10), arm("tis", .3, .2, 1, 10)}}, {Name: "horizon-staleness", None: "none", Arms: []Arm{lasts}}}}
+		both := Map{Studies: slices.Clone(m.Studies)} // where the other ran for as long, too
+		worse := lasts
+		worse.Method, worse.Level.Estimate = "tis", .5
+		both.Studies[1].Arms = append(slices.Clone(both.Studies[1].Arms), worse)
+		const highest = " it has the highest mean after 10,000 updates."
+		if a, _ := m.Answer("staleness"); strings.Contains(a.Text, highest) {
+			t.Errorf("with %s of mis alone: %s", stressor, a.Text)
+		}
+		if a, _ := both.Answer("staleness"); strings.Contains(a.Text, highest) != strings.HasSuffix(stressor, "10000") {
+			t.Errorf("with %s of both: %s", stressor, a.Text)
+		}
 		if a, _ := m.Answer("staleness"); (a.Arm.Method == "mis") != strings.HasSuffix(stressor, "10000") || len(a.Also) != 1 {
 			t.Errorf("with %s of mis: %s", stressor, a.Text)
 		}

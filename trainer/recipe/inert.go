@@ -75,15 +75,18 @@ func (r Recipe) Inert() []string {
 	n.when(ok && r.SameEngine(),
 		"loss mipu: both engines compute the same bits, so T_post is 0 and no step is taken back: change rollout.numerics, or set loss to decoupled_ppo")
 	weights := r.Correction.Weights.Name
-	if weights != "" && weights != "none" && r.Loss.Params != nil {
+	weighted := weights != "" && weights != "none"
+	_, reads := r.Advantage.Params.(*advantage.OTB)
+	if weighted && r.Loss.Params != nil && !reads {
 		takes, err := loss.TakesWeights(r.Loss.Params)
-		n.when(err == nil && !takes, "correction.weights %s: importance weights have no effect in loss %s: use weights none, or another loss", weights, r.Loss.Name)
+		weighted = takes || err != nil
+		n.when(!weighted, "correction.weights %s: importance weights have no effect in loss %s: use weights none, or another loss", weights, r.Loss.Name)
 	}
 	if differs {
 		return n
 	}
 	const same = sameBits + ", so every ratio is 1: change rollout.numerics or schedule, or leave it out"
-	n.when(weights != "" && weights != "none", "correction.weights %s: %s", weights, same)
+	n.when(weighted, "correction.weights %s: %s", weights, same)
 	for i, m := range r.Correction.Masks {
 		n.when(m.Spec().Reads(batch.LogpRoll), "correction.masks[%d] %s: %s", i, m.Name, same)
 	}

@@ -61,7 +61,7 @@ func TestDependsOnIsDeclared(t *testing.T) {
 	}
 }
 
-// TestTakesWeights: these methods say on their pages that importance weights have no effect.
+// TestTakesWeights: importance weights have an effect in every loss but these.
 func TestTakesWeights(t *testing.T) {
 	without := []string{"a2po", "flowrl", "gvpo", "oapl", "online_dpo", "real"}
 	for _, e := range Registry {

@@ -21,6 +21,11 @@ func TestLimitsOfAggregation(t *testing.T) {
 		{Aggregation{Tokens: -1}, false},
 		{Aggregation{Sequences: -1}, false},
 		{Aggregation{Ranks: -1}, false},
+		{Aggregation{Mode: "bnpo", Ranks: 2}, false},
+		{Aggregation{Mode: "bnpo", Ranks: 2, Tokens: 8}, true},
+		{Aggregation{Mode: "dapo", Ranks: 2}, false},
+		{Aggregation{Mode: "dapo", Ranks: 2, Tokens: 8}, true},
+		{Aggregation{Mode: "dr_grpo", Ranks: 2}, true},
 	} {
 		if err := tc.a.Validate(); (err == nil) != tc.ok {
 			t.Errorf("%+v: %v", tc.a, err)

@@ -11,7 +11,7 @@ import (
 // OAPL regresses the log-ratio of a response to its optimal advantage: a
 // squared loss, off-policy by construction.
 //
-// TRL's A2PO trainer is the same regression. The survey shows one β: set β₁ = β₂
+// TRL's A2PO trainer is the same regression, without importance weights. The survey shows one β: set β₁ = β₂
 // for it. The reference is the policy that sampled, never a recomputed one, and
 // there is no clip and no weight. A group without variance has A* = 0 and pulls
 // the log-ratio to 0.

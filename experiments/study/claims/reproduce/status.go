@@ -46,7 +46,8 @@ type Status struct {
 	// Verdict is the one over the ladder where there is one; else that of the first seeds, undecided where new seeds or single
 	// learning rates come to another.
 	Verdict judge.Verdict `json:"verdict"`
-	// Own is what the claim's own check came to on its first seeds, and Fresh on new ones; null where they were not measured.
+	// Own is what the claim's own check came to on its first seeds, without a verdict where they were not measured; Fresh is that on new
+	// ones, null where they were not.
 	Own   Outcome  `json:"own"`
 	Fresh *Outcome `json:"fresh"`
 	// Holm is the p-value of an own check that is significant, adjusted for all claims of the list; NaN of others.
@@ -79,7 +80,7 @@ type Decisive struct {
 	Outcome judge.Mark    `json:"outcome"`
 }
 
-// kept is what is read back of the verdict file.
+// kept is what is read back of the verdict file; its own verdict is that of the claim's own check on the first seeds.
 type kept struct {
 	Outcome
 	Fresh     *Outcome      `json:"fresh"`
