@@ -82,16 +82,23 @@ func (r Recipe) Inert() []string {
 		weighted = takes || err != nil
 		n.when(!weighted, "correction.weights %s: importance weights have no effect in loss %s: use weights none, or another loss", weights, r.Loss.Name)
 	}
-	if differs {
-		return n
-	}
 	const same = sameBits + ", so every ratio is 1: change rollout.numerics or schedule, or leave it out"
-	n.when(weighted, "correction.weights %s: %s", weights, same)
+	n.when(weighted && !differs, "correction.weights %s: %s", weights, same)
+	gates, err := true, error(nil)
+	if r.Loss.Params != nil {
+		gates, err = loss.TakesGates(r.Loss.Params)
+	}
+	const closed = "it closes gates, which have no effect in loss %s: leave it out, or choose another loss"
 	for i, m := range r.Correction.Masks {
-		n.when(m.Spec().Reads(batch.LogpRoll), "correction.masks[%d] %s: %s", i, m.Name, same)
+		closes := r.Correction.Denominator == correction.Pre || correction.AtEveryStep(m.Params)
+		n.when(err == nil && !gates && closes, "correction.masks[%d] %s: "+closed, i, m.Name, r.Loss.Name)
+		n.when(!differs && m.Spec().Reads(batch.LogpRoll), "correction.masks[%d] %s: %s", i, m.Name, same)
+	}
+	for i, t := range r.Terms {
+		n.when(err == nil && !gates && t.Name == "top_entropy", "terms[%d] %s: "+closed, i, t.Name, r.Loss.Name)
 	}
 	for i, g := range r.Guards {
-		n.when(slices.Contains(g.Spec().Needs, batch.LogpRoll) && !drift, "guards[%d] %s: %s", i, g.Name, same)
+		n.when(!differs && !drift && slices.Contains(g.Spec().Needs, batch.LogpRoll), "guards[%d] %s: %s", i, g.Name, same)
 	}
 	return n
 }

@@ -194,10 +194,11 @@ func (p *Pipeline) applyAtStep(b *batch.Batch) error {
 	return p.run(b, AtStep)
 }
 
-// hasStepMasks reports whether any mask runs at every gradient step in decoupled mode.
-func (p *Pipeline) hasStepMasks() bool {
-	return slices.ContainsFunc(p.Masks, func(m Masking) bool { _, ok := m.(stepMasking); return ok })
-}
+// AtEveryStep reports whether a mask runs at every gradient step in decoupled mode: it closes gates.
+func AtEveryStep(m Masking) bool { _, ok := m.(stepMasking); return ok }
+
+// hasStepMasks reports whether any mask does.
+func (p *Pipeline) hasStepMasks() bool { return slices.ContainsFunc(p.Masks, AtEveryStep) }
 
 // copied returns a copy of src in dst's memory, nil if src is nil.
 func copied[T any](dst, src []T) []T {

@@ -24,7 +24,7 @@ func (p *Pipeline) run(b *batch.Batch, s Stage) error {
 				return err
 			}
 		}
-		_, everyStep := m.(stepMasking)
+		everyStep := AtEveryStep(m)
 		if p.withheld || everyStep && s == AtBatch || !everyStep && !all {
 			continue
 		}

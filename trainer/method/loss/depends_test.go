@@ -61,12 +61,15 @@ func TestDependsOnIsDeclared(t *testing.T) {
 	}
 }
 
-// TestTakesWeights: importance weights have an effect in every loss but these.
+// TestTakesWeights: importance weights have an effect in every loss but these, and gates in all but one.
 func TestTakesWeights(t *testing.T) {
 	without := []string{"a2po", "flowrl", "gvpo", "oapl", "online_dpo", "real"}
 	for _, e := range Registry {
 		if takes, err := TakesWeights(e.New()); err != nil || takes == slices.Contains(without, e.Name) {
 			t.Errorf("%s: takes weights: %v (%v)", e.Name, takes, err)
+		}
+		if takes, err := TakesGates(e.New()); err != nil || takes == (e.Name == "online_dpo") {
+			t.Errorf("%s: takes gates: %v (%v)", e.Name, takes, err)
 		}
 	}
 }

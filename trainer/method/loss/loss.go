@@ -173,6 +173,15 @@ func TakesWeights(l Loss) (bool, error) {
 	})
 }
 
+// TakesGates reports whether the gradient of a loss, with its parameters, depends on the gates
+// of its tokens, where the two engines agree.
+func TakesGates(l Loss) (bool, error) {
+	return responds(l, func(b *batch.Batch, n int, distance float64) {
+		b.LogpRoll[n], b.DistRoll = b.Now.Logp[n], b.Now.Dist
+		b.Gate = append(b.Gate, distance == 0 || n%2 == 0)
+	})
+}
+
 // responds reports whether displacing the tokens of the worked example, where the ratio of the
 // policy to the anchor is 1, changes the gradient of a loss. No state of the loss moves.
 func responds(l Loss, displace func(b *batch.Batch, n int, distance float64)) (bool, error) {
