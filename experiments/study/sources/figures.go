@@ -107,7 +107,7 @@ func (s *Shown) DrawingName(i int) string {
 // Results are the answers with their commands and what they came to.
 func (s *Shown) Results() (all []string) {
 	for i, a := range s.Answers {
-		all = append(all, shown(a, s.Found[i], "`", false))
+		all = append(all, shown(a, s.Found[i], "`", strings.HasPrefix(CoverageCommand(a), "study ")))
 	}
 	return all
 }
