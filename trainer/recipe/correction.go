@@ -84,14 +84,16 @@ func (c *checker) countedTwice(r Recipe) {
 		return
 	}
 	const path = "correction.weights.name"
+	if v, ok := r.Loss.Params.(*loss.VESPO); ok && r.Correction.Weights.Params.Level() == method.Sequence {
+		c.that(v.SequenceWeights, "loss.sequence_weights", "%s gives each response one weight, which vespo would take for each token again: set it to true", weights)
+	}
 	switch d := r.Loss.Params.(type) {
 	case decoupled:
 		c.that(d.Decoupled().Behave == "none", path, "the loss %s with behave %s weighs by exp(prox − roll) itself, and %s would count that twice: "+
 			"set loss.behave to none, or use weights none", r.Loss.Name, d.Decoupled().Behave, weights)
-	case *loss.ACR:
-		c.that(false, path, "the loss %s weighs by min(exp(old − roll), cap) itself, and %s would count that twice: use weights none",
-			r.Loss.Name, weights)
 	default:
+		c.that(!loss.WeighsByRoll(r.Loss.Params) || !loss.TakesWeights(r.Loss.Params), path, "the loss %s weighs by a ratio to the rollout engine itself, and %s would count that twice: use weights none",
+			r.Loss.Name, weights)
 		c.that(r.Mode() != correction.Bypass || !r.Loss.Spec().Reads(batch.Anchor), path,
 			"in bypass mode the ratio of the loss %s is that to the rollout engine, and %s would count it twice: use weights none, or loss reinforce",
 			r.Loss.Name, weights)
@@ -179,6 +181,9 @@ func (c *checker) mixture(r Recipe) {
 func (c *checker) anchor(r Recipe) {
 	if r.AnchorDecay != nil {
 		c.that(r.Anchored() == AnchorEWMA, "anchor_decay", "only anchor ewma has a decay: set anchor to ewma, or leave it out")
+	}
+	if p, ok := r.Loss.Params.(*loss.PPOClip); ok && p.Centering != nil {
+		c.that(r.Anchored() == AnchorOld, "loss.centering", "in ppo_clip its expectation has the old policy, and the anchor is %s: set anchor to old, or use loss reinforce", r.Anchored())
 	}
 	if r.Anchor == nil {
 		return

@@ -76,26 +76,30 @@ func (r Recipe) Inert() []string {
 		"loss mipu: both engines compute the same bits, so T_post is 0 and no step is taken back: change rollout.numerics, or set loss to decoupled_ppo")
 	weights := r.Correction.Weights.Name
 	weighted := weights != "" && weights != "none"
-	_, reads := r.Advantage.Params.(*advantage.OTB)
-	if weighted && r.Loss.Params != nil && !reads {
-		takes, err := loss.TakesWeights(r.Loss.Params)
-		weighted = takes || err != nil
+	advantages := r.Loss.Params == nil || r.Loss.Spec().Reads(batch.Advantage)
+	n.when(!advantages && r.PenalisesReward(), "kl: in the reward it changes advantages, which loss %s does not read: set kl.in to loss", r.Loss.Name)
+	_, otb := r.Advantage.Params.(*advantage.OTB)
+	if weighted && !(otb && advantages) {
+		weighted = loss.TakesWeights(r.Loss.Params)
 		n.when(!weighted, "correction.weights %s: importance weights have no effect in loss %s: use weights none, or another loss", weights, r.Loss.Name)
 	}
-	const same = sameBits + ", so every ratio is 1: change rollout.numerics or schedule, or leave it out"
-	n.when(weighted && !differs, "correction.weights %s: %s", weights, same)
-	gates, err := true, error(nil)
-	if r.Loss.Params != nil {
-		gates, err = loss.TakesGates(r.Loss.Params)
+	same, once := sameBits+", so every ratio is 1: change rollout.numerics or schedule, or leave it out", !differs // at the batch stage
+	if anchor == AnchorBehaviour && r.SameEngine() && schedule.Continues(r.Schedule.Params) != schedule.KeepStale {
+		same, once = "anchor behaviour is the policy that sampled, bit for bit, so every ratio is 1: change rollout.numerics or anchor, or leave it out", true
 	}
+	n.when(weighted && once, "correction.weights %s: %s", weights, same)
+	gates := loss.TakesGates(r.Loss.Params)
 	const closed = "it closes gates, which have no effect in loss %s: leave it out, or choose another loss"
 	for i, m := range r.Correction.Masks {
 		closes := r.Correction.Denominator == correction.Pre || correction.AtEveryStep(m.Params)
-		n.when(err == nil && !gates && closes, "correction.masks[%d] %s: "+closed, i, m.Name, r.Loss.Name)
-		n.when(!differs && m.Spec().Reads(batch.LogpRoll), "correction.masks[%d] %s: %s", i, m.Name, same)
+		n.when(!gates && closes, "correction.masks[%d] %s: "+closed, i, m.Name, r.Loss.Name)
+		n.when((!differs || once && !correction.AtEveryStep(m.Params)) && m.Spec().Reads(batch.LogpRoll), "correction.masks[%d] %s: %s", i, m.Name, same)
+		_, compares := m.Params.(*correction.TVDivergence)
+		n.when(compares && r.Mode() == correction.Bypass, "correction.masks[%d] %s: it compares the anchor with the rollout engine, which is the anchor: set another anchor, or leave it out", i, m.Name)
 	}
 	for i, t := range r.Terms {
-		n.when(err == nil && !gates && t.Name == "top_entropy", "terms[%d] %s: "+closed, i, t.Name, r.Loss.Name)
+		n.when(!gates && t.Name == "top_entropy", "terms[%d] %s: "+closed, i, t.Name, r.Loss.Name)
+		n.when(!advantages && (t.Name == "rlsd" || t.Name == "opd_topk"), "terms[%d] %s: it changes advantages, which loss %s does not read: leave it out, or choose another loss", i, t.Name, r.Loss.Name)
 	}
 	for i, g := range r.Guards {
 		n.when(!differs && !drift && slices.Contains(g.Spec().Needs, batch.LogpRoll), "guards[%d] %s: %s", i, g.Name, same)
@@ -131,12 +135,7 @@ func (n *inert) loss(r Recipe, moves, differs bool) {
 // LossReads reports whether the gradient of the loss depends on a column; what cannot be
 // evaluated without a run is taken to read what its Spec names.
 func (r Recipe) LossReads(column batch.Column) bool {
-	s := r.Loss.Spec()
-	if r.Loss.Params == nil || !s.Reads(column) {
-		return false
-	}
-	reads, err := loss.DependsOn(r.Loss.Params, column)
-	return reads || err != nil
+	return r.Loss.Params != nil && r.Loss.Spec().Reads(column) && loss.DependsOn(r.Loss.Params, column)
 }
 
 // replay says what there is to replay where nothing can differ from it: routes of

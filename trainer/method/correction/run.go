@@ -15,7 +15,9 @@ func (p *Pipeline) run(b *batch.Batch, s Stage) error {
 	all := s == AtBatch || p.Mode == Bypass // else only the masks of every step
 	p.current = append(p.current[:0], b.Mask...)
 	if p.Order == Sequential && !all {
-		p.current = append(p.current[:0], b.BatchMask...)
+		for n, keep := range b.BatchMask {
+			p.current[n] = keep && (b.BatchGate == nil || b.BatchGate[n])
+		}
 	}
 	p.buffer = refill(p.buffer, b.Tokens(), 0)
 	for i, m := range p.Masks {

@@ -85,9 +85,7 @@ var Registry = method.Table[Guard]{
 // minibatch holds, so that steps shrink as the data become stale.
 //
 // old is the learner at the start of the step, so w includes engine and lag. The
-// weights are not truncated. The rate is restored after the step. In bypass mode
-// old is the rollout's own log-prob and w would be 1: the current weights are compared
-// there. Rule linear has no square root.
+// weights are not truncated. The rate is restored after the step. Rule linear has no square root.
 type ESSLearningRate struct {
 	// Base is the ESS share of on-policy data; 0.55 is reported for long tool use.
 	Base float64 `yaml:"base" default:"1" range:"(0,inf]"`
@@ -266,8 +264,12 @@ func (g *LengthSurge) Guard(_ []float32, in Input) (Decision, error) {
 	}
 	g.scale = cmp.Or(g.scale, 1)
 	length := float64(masked.Count(in.Batch.Mask)) / float64(max(in.Batch.Len(), 1))
-	for len(g.lengths) <= in.Step {
-		g.lengths, g.counts = append(g.lengths, 0), append(g.counts, 0)
+	for len(g.lengths) <= in.Step { // a step whose updates the loss scale skipped has the length before it
+		before := length
+		if k := len(g.lengths); k > 0 {
+			before = g.lengths[k-1]
+		}
+		g.lengths, g.counts = append(g.lengths, before), append(g.counts, 0)
 	}
 	g.counts[in.Step]++
 	g.lengths[in.Step] += (length - g.lengths[in.Step]) / g.counts[in.Step]

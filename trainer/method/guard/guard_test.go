@@ -111,6 +111,9 @@ func TestLengthSurgeBoundary(t *testing.T) {
 		g := &LengthSurge{Rule: "baseline", Factor: 3, Warmup: 2, Decay: .5, Stretch: 1, Floor: .1}
 		scale := 0.
 		for step := range 6 { // period 3 from step 3
+			if step == 1 {
+				continue // the loss scale skipped its updates: the step has the length before it
+			}
 			l := 10
 			if step == 3 {
 				l = length

@@ -87,6 +87,9 @@ func one(advantages []float64, lr ...[]float64) *batch.Batch {
 func TestCornersByHand(t *testing.T) {
 	sum := Aggregation{Mode: "token-sum"}
 	ln := math.Log
+	if got, want := klDual([]float64{1, 1, 1, 0}, 0.3), math.Sqrt(3./16)/math.Sqrt(0.6); got != want { // log(4/3) is less than 0.3
+		t.Errorf("where the bound does not bind λ is %v, want %v", got, want)
+	}
 	lambda := klDual([]float64{1, 0}, 0.02)
 	entropies := one([]float64{1}, []float64{ln(1.3), ln(1.3)})
 	entropies.Now.Entropy = []float64{0.5, 1.5} // buckets of one: widths 0.25·0.5 and 0.25·1.5

@@ -31,6 +31,11 @@ type CTPO struct {
 	Aggregation Aggregation `yaml:"aggregation"`
 }
 
+// Validate checks the parameters that depend on each other.
+func (p *CTPO) Validate() error {
+	return check(!p.RatioClip || p.Dual == 0 || p.Dual > 1, "dual %v: with ratio_clip it is a ratio: must be 0 or above 1", p.Dual)
+}
+
 // Eval computes the loss over the active tokens.
 func (p *CTPO) Eval(out *Grad, in *batch.Batch) error {
 	return withFrame(out, in, p.Aggregation, batch.Columns{batch.Anchor, batch.Advantage}, func(f *frame) {

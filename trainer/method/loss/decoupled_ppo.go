@@ -33,8 +33,8 @@ type DecoupledPPO struct {
 	Aggregation Aggregation `yaml:"aggregation" default:"token-mean@pre"`
 }
 
-// NewA3PO returns the same loss with the interpolated proximal policy of A-3PO
-// and no weight with it, as AReaL runs it.
+// NewA3PO returns the same loss with the interpolated proximal policy of A-3PO.
+// The weight stays; AReaL has none unless rejection is configured: set behave to none.
 func NewA3PO() *DecoupledPPO {
 	p := method.New[DecoupledPPO]()
 	p.Prox = "loglinear"
@@ -127,7 +127,7 @@ func Interpolate(dst []float64, in *batch.Batch, logp []float64) []float64 {
 func loglinear(from, to, alpha float64) float64 { return from + float64(alpha*(to-from)) }
 
 // interpolation is A-3PO's α for weights of version now and a token of version
-// then: (lag-1)/lag.
+// then: (lag-1)/lag. Versions count updates here and steps in AReaL, which are the same with one update a step.
 func interpolation(now, then int) float64 {
 	lag := float64(now - then)
 	if then < 0 || lag <= 0 {

@@ -32,8 +32,8 @@ func TestDependsOn(t *testing.T) {
 		"kl_cov":                  {method.New[KLCov](), true, false},
 	} {
 		for column, want := range map[batch.Column]bool{batch.Anchor: tc.old, batch.LogpRoll: tc.roll} {
-			if got, err := DependsOn(tc.loss, column); err != nil || got != want {
-				t.Errorf("%s: depends on %s: %v (%v), want %v", name, column, got, err, want)
+			if got := DependsOn(tc.loss, column); got != want {
+				t.Errorf("%s: depends on %s: %v, want %v", name, column, got, want)
 			}
 		}
 	}
@@ -45,11 +45,7 @@ func TestDependsOnIsDeclared(t *testing.T) {
 	for _, e := range Registry {
 		for _, column := range []batch.Column{batch.Anchor, batch.LogpRoll} {
 			l := e.New()
-			depends, err := DependsOn(l, column)
-			if err != nil {
-				t.Errorf("%s: %v", e.Name, err)
-			}
-			if depends && !e.Reads(column) {
+			if DependsOn(l, column) && !e.Reads(column) {
 				t.Errorf("%s depends on %s, which its Spec does not name", e.Name, column)
 			}
 			if s, ok := l.(interface{ AppendState([]byte) []byte }); ok {
@@ -65,11 +61,17 @@ func TestDependsOnIsDeclared(t *testing.T) {
 func TestTakesWeights(t *testing.T) {
 	without := []string{"a2po", "flowrl", "gvpo", "oapl", "online_dpo", "real"}
 	for _, e := range Registry {
-		if takes, err := TakesWeights(e.New()); err != nil || takes == slices.Contains(without, e.Name) {
-			t.Errorf("%s: takes weights: %v (%v)", e.Name, takes, err)
+		if responds(e.New(), true, func(*batch.Batch, int, float64) {}) {
+			t.Errorf("%s: cannot be evaluated", e.Name)
 		}
-		if takes, err := TakesGates(e.New()); err != nil || takes == (e.Name == "online_dpo") {
-			t.Errorf("%s: takes gates: %v (%v)", e.Name, takes, err)
+		if rolls := WeighsByRoll(e.New()); rolls && !e.Reads(batch.LogpRoll) {
+			t.Errorf("%s: has a ratio to mu, and its Spec does not name mu", e.Name)
+		}
+		if takes := TakesWeights(e.New()); takes == slices.Contains(without, e.Name) {
+			t.Errorf("%s: takes weights: %v", e.Name, takes)
+		}
+		if takes := TakesGates(e.New()); takes == (e.Name == "online_dpo") {
+			t.Errorf("%s: takes gates: %v", e.Name, takes)
 		}
 	}
 }

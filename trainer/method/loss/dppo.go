@@ -173,21 +173,23 @@ func (p *DPPOTopK) distance(taken []float64, logq, logp []float32, sampled int) 
 			d += float64(q * elementary.Log((q+1e-8)/(pr+1e-8)))
 		}
 	}
-	token := sampled
-	for range min(p.K+1, len(logq)) { // the sampled token, then the largest ones left
-		taken[token] = 1
-		q, pr := elementary.Exp(float64(logq[token])), elementary.Exp(float64(logp[token]))
-		restQ, restP = restQ-q, restP-pr
-		add(q, pr)
-		token = -1
+	for range min(p.K, len(logq)) {
+		token := -1 // the likeliest that is left
 		for a := range logq {
 			if taken[a] == 0 && (token < 0 || logq[a] > logq[token]) {
 				token = a
 			}
 		}
-		if token < 0 {
-			break
+		taken[token] = 1
+	}
+	taken[sampled] = 1
+	for a, in := range taken {
+		if in == 0 {
+			continue
 		}
+		q, pr := elementary.Exp(float64(logq[a])), elementary.Exp(float64(logp[a]))
+		restQ, restP = restQ-q, restP-pr
+		add(q, pr)
 	}
 	add(max(restQ, 0), max(restP, 0))
 	return d

@@ -64,6 +64,7 @@ func (f *frame) restrict(mask []bool) {
 	f.out.left = append(f.out.left[:0], f.active...)
 	for n := range masked.Kept(f.active) {
 		if !mask[n] {
+			f.tokens--
 			f.out.left[n] = false
 			f.begin(n)
 			f.took(trace.Dropped)

@@ -136,8 +136,24 @@ func TestDPPOTopKByHand(t *testing.T) {
 	if want := .1*math.Log(.25) + .4*math.Log(4); math.Abs(tv-.3) > 1e-6 || math.Abs(kl-want) > 1e-6 {
 		t.Errorf("tv %v, want 0.3; kl %v, want %v", tv, kl, want)
 	}
+	// Token 3 is the likeliest and was sampled: its bucket and the rest.
+	if tv := (&DPPOTopK{K: 1, Divergence: "tv"}).distance(taken, q, p, 3); math.Abs(tv-.3) > 1e-6 {
+		t.Errorf("the likeliest token sampled: tv %v, want 0.3", tv)
+	}
 	all := (&DPPOTopK{K: 9, Divergence: "tv"}).distance(taken, q, p, 2)
 	if math.Abs(all-.4) > 1e-6 { // (.3 + .1 + .1 + .3)/2
 		t.Errorf("over every token %v, want 0.4", all)
+	}
+}
+
+// With ctpo's clip of ratios the constant of the dual clip is a ratio, too: one below 1 would cut every gradient of A < 0.
+func TestCTPODual(t *testing.T) {
+	for dual, ok := range map[float64]bool{0: true, 0.05: false, 1: false, 3: true} {
+		if err := (&CTPO{RatioClip: true, Dual: dual}).Validate(); (err == nil) != ok {
+			t.Errorf("dual %v: %v", dual, err)
+		}
+	}
+	if err := (&CTPO{Dual: 0.05}).Validate(); err != nil {
+		t.Error(err)
 	}
 }

@@ -156,9 +156,9 @@ func Evaluate(out *Grad, in *batch.Batch, l Loss, kl KL, terms ...Term) error {
 
 // DependsOn reports whether the gradient of a loss, with its parameters, depends on
 // LogpRoll or Anchor where the ratio of the policy to the anchor is 1. A Spec cannot say:
-// it lists what a method reads under any parameters.
-func DependsOn(l Loss, column batch.Column) (bool, error) {
-	return responds(l, func(b *batch.Batch, n int, distance float64) {
+// it lists what a method reads under any parameters. A loss that cannot be evaluated here depends on it.
+func DependsOn(l Loss, column batch.Column) bool {
+	return responds(l, true, func(b *batch.Batch, n int, distance float64) {
 		displaced := either(column == batch.Anchor, b.Anchor, b.LogpRoll)
 		displaced[n] += distance
 	})
@@ -166,25 +166,38 @@ func DependsOn(l Loss, column batch.Column) (bool, error) {
 
 // TakesWeights reports whether the gradient of a loss, with its parameters, depends on the
 // importance weights of the correction stage, where the two engines agree.
-func TakesWeights(l Loss) (bool, error) {
-	return responds(l, func(b *batch.Batch, n int, distance float64) {
+func TakesWeights(l Loss) bool {
+	return responds(l, true, func(b *batch.Batch, n int, distance float64) {
 		b.LogpRoll[n], b.DistRoll = b.Now.Logp[n], b.Now.Dist
 		b.Weight = append(b.Weight, elementary.Exp(distance))
 	})
 }
 
+// WeighsByRoll reports whether the gradient of a loss, with its parameters, changes with small displacements of a rollout
+// policy that agrees: by a ratio to it that the loss contains, not by a bound that a token crosses.
+func WeighsByRoll(l Loss) bool {
+	return responds(l, false, func(b *batch.Batch, n int, distance float64) {
+		b.LogpRoll[n] = b.Now.Logp[n] + float64(distance/1e3)
+		b.DistRoll = threeTokens(b.LogpRoll, 1)
+	})
+}
+
 // TakesGates reports whether the gradient of a loss, with its parameters, depends on the gates
 // of its tokens, where the two engines agree.
-func TakesGates(l Loss) (bool, error) {
-	return responds(l, func(b *batch.Batch, n int, distance float64) {
+func TakesGates(l Loss) bool {
+	return responds(l, true, func(b *batch.Batch, n int, distance float64) {
 		b.LogpRoll[n], b.DistRoll = b.Now.Logp[n], b.Now.Dist
 		b.Gate = append(b.Gate, distance == 0 || n%2 == 0)
 	})
 }
 
 // responds reports whether displacing the tokens of the worked example, where the ratio of the
-// policy to the anchor is 1, changes the gradient of a loss. No state of the loss moves.
-func responds(l Loss, displace func(b *batch.Batch, n int, distance float64)) (bool, error) {
+// policy to the anchor is 1, changes the gradient of a loss; otherwise is the answer where there is none to evaluate, or it
+// fails. No state of the loss moves.
+func responds(l Loss, otherwise bool, displace func(b *batch.Batch, n int, distance float64)) bool {
+	if l == nil {
+		return otherwise
+	}
 	var before []float64
 	// Displacements in both directions, within and beyond the bounds that methods have.
 	for _, distance := range []float64{0, 0.05, -0.05, 0.5, -0.5, 3, -3} {
@@ -194,17 +207,17 @@ func responds(l Loss, displace func(b *batch.Batch, n int, distance float64)) (b
 			displace(b, n, float64(distance*float64(1-2*(n%2))))
 		}
 		out := &Grad{frozen: slices.Clone(b.Now.Logp)} // frozen: no dual variable moves
-		if err := l.Eval(out, b); err != nil {
-			return false, err
+		if l.Eval(out, b) != nil {
+			return otherwise
 		}
 		gradient := slices.Concat(out.DLogp, out.DLogits)
 		if distance == 0 {
 			before = gradient
 		} else if !slices.Equal(before, gradient) {
-			return true, nil
+			return true
 		}
 	}
-	return false, nil
+	return false
 }
 
 // Worked is the batch of the worked examples of a loss: one sequence, once with A = +1

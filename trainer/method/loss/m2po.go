@@ -120,15 +120,13 @@ type M2Mask struct {
 func (p *M2Mask) Eval(out *Grad, in *batch.Batch) error {
 	return withFrame(out, in, p.Aggregation, batch.Columns{batch.Anchor, batch.LogpRoll, batch.Advantage}, func(f *frame) {
 		p.fill(out, in)
+		before := f.tokens
 		f.restrict(p.mask)
 		counted := either(p.Aggregation.Pre, p.mask, f.active)
 		if f.err = p.Aggregation.rowWeights(f.rowWeight, in, counted, &out.groups); f.err != nil {
 			return
 		}
-		before := f.tokens
-		f.tokens = 0
 		for n, m := range f.active {
-			f.tokens += count(m)
 			if !m {
 				f.reject(n)
 			}

@@ -2,6 +2,7 @@ package loss
 
 import (
 	"math"
+	"slices"
 
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method/batch"
@@ -68,10 +69,19 @@ func meanStd(x []float64) (mean, std float64) {
 }
 
 // klDual minimises λδ + λ·log mean exp(R/λ), which is convex, by golden section
-// over log λ in [1e-4, 1e4]. Without variance the minimum is at 0.
+// over log λ in [1e-4, 1e4]. Without variance the minimum is at 0, and so it is where the bound does not bind: there λ is that of
+// small δ, std/√(2δ).
 func klDual(rewards []float64, delta float64) float64 {
-	if _, std := meanStd(rewards); std == 0 {
+	_, std := meanStd(rewards)
+	if std == 0 {
 		return 0
+	}
+	best, top := slices.Max(rewards), 0.0
+	for _, r := range rewards {
+		top += count(r == best)
+	}
+	if delta >= elementary.Log(float64(len(rewards))/top) { // all mass on the best rewards is within the bound
+		return std / math.Sqrt(2*delta)
 	}
 	dual := func(x float64) float64 {
 		lambda := elementary.Exp(x)

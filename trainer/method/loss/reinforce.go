@@ -129,8 +129,8 @@ type ImportanceSampling struct {
 	Anchor Anchor `yaml:"anchor" default:"roll" oneof:"old roll"`
 	// LogClamp bounds the log-ratio; 0 is no bound, as published.
 	LogClamp float64 `yaml:"log_clamp" default:"20" range:"[0,inf]"`
-	// Aggregation over tokens; for level sequence, a mean over responses of the
-	// response's term (seq-mean-token-mean).
+	// Aggregation over tokens; level sequence gives a response the weight of all its tokens, which is the same for each with
+	// seq-mean-token-mean, and its share of the tokens by default.
 	Aggregation Aggregation `yaml:"aggregation"`
 }
 
