@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -60,7 +61,9 @@ var printedNames = sync.OnceValue(func() (pages []namedPage) {
 					pages = append(pages, namedValue(kind, v))
 					pages[i].Command = command
 				}
-				pages[i].Studies = append(pages[i].Studies, file)
+				if slices.Equal(pages[i].Recipe, namedValue(kind, v).Recipe) { // else another setting has that name there
+					pages[i].Studies = append(pages[i].Studies, file)
+				}
 			}
 		}
 		pages = append(pages, namedPage{Name: file, Kind: "study", Title: plan.Title, Recipe: []string{}, Command: command})
@@ -109,10 +112,12 @@ func setting(name string) *namedPage {
 	return nil
 }
 
-// settingOf is the page of the setting with a method's name. Its title names the studies if it changes more than the method.
+// settingOf is the page of the setting with a method's name, where it sets that method; its title names the studies if it changes more.
 func settingOf(m recipe.Method) *namedPage {
 	p := setting(m.Name)
-	if p == nil || len(p.Recipe) == 0 {
+	if p == nil || !slices.ContainsFunc(p.Recipe, func(change string) bool {
+		return strings.HasPrefix(change, m.Field) && regexp.MustCompile(`(=|name: )`+m.Name+`\b`).MatchString(change)
+	}) {
 		return nil
 	}
 	p.Title = ""

@@ -2,6 +2,7 @@ package main
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,25 +55,28 @@ func TestPresetsAreExplained(t *testing.T) {
 // A method that is a setting of a study, too, has the lines for a recipe and for frameworks, and says so where that setting changes more.
 func TestMethodsHaveLines(t *testing.T) {
 	for _, k := range []struct {
-		name, want string
-		alone      bool
+		name, field, want string // no want where the setting of that name has another method
+		alone             bool
 	}{
-		{"r3", "--use-rollout-routing-replay", true},
-		{"topr", "use_topr_loss: true", true},
-		{"gspo", "In a recipe\n  loss: {name: gspo}\n", true},
-		{"band", "token_mask", false},
-		{"veto", "{name: token_tis, cap: 2}", false},
-		{"rspo", "eps_high: 0.28", false},
-		{"oapl", "beta2: 0.1", false},
+		{"r3", "routing.replay", "--use-rollout-routing-replay", true},
+		{"topr", "loss", "In a recipe\n  loss: topr\n", true},
+		{"gspo", "loss", "In a recipe\n  loss: {name: gspo}\n", true},
+		{"veto", "correction.masks", "{name: token_tis, cap: 2}", false},
+		{"rspo", "loss", "eps_high: 0.28", false},
+		{"oapl", "loss", "beta2: 0.1", false},
+		{"oapl", "schedule", "", false},
+		{"geometric", "correction.masks", "{name: geometric, low: 0.9, high: 1.1}", false},
+		{"band", "correction.masks", "", false},
 	} {
 		found, err := findMethods(k.name)
-		if err != nil {
-			t.Error(err)
+		i := slices.IndexFunc(found, func(m recipe.Method) bool { return m.Field == k.field })
+		if err != nil || i < 0 {
+			t.Errorf("%s: %v, field %s at %d", k.name, err, k.field, i)
 			continue
 		}
-		before, after, ok := strings.Cut(methodText(found[0]), "In a recipe")
-		if !ok || !strings.Contains("In a recipe"+after, k.want) || strings.Contains(before, "As the setting "+k.name+" of stability/") == k.alone {
-			t.Errorf("%s: want %q, alone %v: %s", k.name, k.want, k.alone, methodText(found[0]))
+		before, after, ok := strings.Cut(methodText(found[i]), "In a recipe")
+		if ok != (k.want != "") || !strings.Contains("In a recipe"+after, k.want) || strings.Contains(before, "As the setting "+k.name+" of stability/") != (ok && !k.alone) {
+			t.Errorf("%s: want %q, alone %v: %s", k.name, k.want, k.alone, methodText(found[i]))
 		}
 	}
 }

@@ -28,9 +28,9 @@ func (n *inert) when(holds bool, format string, args ...any) {
 	}
 }
 
-// Inert lists the parts of a resolved recipe that cannot act in it, each by its
+// Inert lists the parts of a resolved recipe that cannot act in it, or act twice, each by its
 // field with the reason and what to set: a ratio that is 1 at every gradient, a
-// correction of a gap that is exactly zero. The run is as good without them.
+// correction of a gap that is exactly zero, a weight that the loss contains.
 func (r Recipe) Inert() []string {
 	var n inert
 	learns := r.Learner.Optimizer.LR > 0
@@ -77,26 +77,34 @@ func (r Recipe) Inert() []string {
 	weights := r.Correction.Weights.Name
 	weighted := weights != "" && weights != "none"
 	advantages := r.Loss.Params == nil || r.Loss.Spec().Reads(batch.Advantage)
-	n.when(!advantages && r.PenalisesReward(), "kl: in the reward it changes advantages, which loss %s does not read: set kl.in to loss", r.Loss.Name)
 	_, otb := r.Advantage.Params.(*advantage.OTB)
 	if weighted && !(otb && advantages) {
 		weighted = loss.TakesWeights(r.Loss.Params)
 		n.when(!weighted, "correction.weights %s: importance weights have no effect in loss %s: use weights none, or another loss", weights, r.Loss.Name)
 	}
+	switch r.Loss.Params.(type) {
+	case *loss.Kimi, *loss.IWOPD: // mu stands in a penalty, or in the advantage
+	default:
+		n.when(weighted && differs && loss.WeighsByRoll(r.Loss.Params), "correction.weights %s: loss %s has a ratio to the rollout engine itself, and the weight counts the gap a second time: use weights none, or another loss", weights, r.Loss.Name)
+	}
 	same, once := sameBits+", so every ratio is 1: change rollout.numerics or schedule, or leave it out", !differs // at the batch stage
-	if anchor == AnchorBehaviour && r.SameEngine() && schedule.Continues(r.Schedule.Params) != schedule.KeepStale {
+	if differs && anchor == AnchorBehaviour && r.SameEngine() && schedule.Continues(r.Schedule.Params) != schedule.KeepStale {
 		same, once = "anchor behaviour is the policy that sampled, bit for bit, so every ratio is 1: change rollout.numerics or anchor, or leave it out", true
 	}
 	n.when(weighted && once, "correction.weights %s: %s", weights, same)
 	gates := loss.TakesGates(r.Loss.Params)
 	const closed = "it closes gates, which have no effect in loss %s: leave it out, or choose another loss"
+	judged := advantages // by the loss or by a mask
 	for i, m := range r.Correction.Masks {
 		closes := r.Correction.Denominator == correction.Pre || correction.AtEveryStep(m.Params)
 		n.when(!gates && closes, "correction.masks[%d] %s: "+closed, i, m.Name, r.Loss.Name)
-		n.when((!differs || once && !correction.AtEveryStep(m.Params)) && m.Spec().Reads(batch.LogpRoll), "correction.masks[%d] %s: %s", i, m.Name, same)
-		_, compares := m.Params.(*correction.TVDivergence)
+		_, compares := m.Params.(*correction.TVDivergence) // the anchor with mu, the other masks of every step the current policy
+		moves := correction.AtEveryStep(m.Params) && !compares && (gap || updates)
+		n.when(once && !moves && m.Spec().Reads(batch.LogpRoll), "correction.masks[%d] %s: %s", i, m.Name, same)
+		judged = judged || m.Spec().Reads(batch.Advantage)
 		n.when(compares && r.Mode() == correction.Bypass, "correction.masks[%d] %s: it compares the anchor with the rollout engine, which is the anchor: set another anchor, or leave it out", i, m.Name)
 	}
+	n.when(!judged && r.PenalisesReward(), "kl: in the reward it changes advantages, which loss %s does not read: set kl.in to loss", r.Loss.Name)
 	for i, t := range r.Terms {
 		n.when(!gates && t.Name == "top_entropy", "terms[%d] %s: "+closed, i, t.Name, r.Loss.Name)
 		n.when(!advantages && (t.Name == "rlsd" || t.Name == "opd_topk"), "terms[%d] %s: it changes advantages, which loss %s does not read: leave it out, or choose another loss", i, t.Name, r.Loss.Name)

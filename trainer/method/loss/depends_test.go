@@ -60,12 +60,14 @@ func TestDependsOnIsDeclared(t *testing.T) {
 // TestTakesWeights: importance weights have an effect in every loss but these, and gates in all but one.
 func TestTakesWeights(t *testing.T) {
 	without := []string{"a2po", "flowrl", "gvpo", "oapl", "online_dpo", "real"}
+	byRoll := []string{"a2po", "a3po", "acr", "aipo", "decoupled_ppo", "dppo_kl", "dppo_topk", "dppo_tv", "importance_sampling", "ipo", "iw_opd", "logit_fusion", "mipu", "oapl", "ppo_mask",
+		"prime_dppo", "prime_geo", "prime_masked", "ref_kl", "rollout_is", "sao", "score_centering", "topr"}
 	for _, e := range Registry {
 		if responds(e.New(), true, func(*batch.Batch, int, float64) {}) {
 			t.Errorf("%s: cannot be evaluated", e.Name)
 		}
-		if rolls := WeighsByRoll(e.New()); rolls && !e.Reads(batch.LogpRoll) {
-			t.Errorf("%s: has a ratio to mu, and its Spec does not name mu", e.Name)
+		if weighs := WeighsByRoll(e.New()); weighs != slices.Contains(byRoll, e.Name) {
+			t.Errorf("%s: weighs by mu: %v", e.Name, weighs)
 		}
 		if takes := TakesWeights(e.New()); takes == slices.Contains(without, e.Name) {
 			t.Errorf("%s: takes weights: %v", e.Name, takes)

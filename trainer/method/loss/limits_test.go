@@ -157,3 +157,20 @@ func TestCTPODual(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Where a loss leaves closed tokens out, as TRL's GMPO does, what it logs is a mean over the open ones, as if the others were masked.
+func TestMetricsOfOpenTokens(t *testing.T) {
+	for _, e := range Registry {
+		if !slices.Contains([]string{"gmpo", "real", "gvpo", "flowrl"}, e.Name) {
+			continue
+		}
+		open := []bool{true, false, true, true, false, false}
+		gated, masked := Worked(nil), Worked(nil)
+		gated.Gate, masked.LossMask = open, open
+		got, ok := eval(t, e.New(), gated).Metric("actor/ppo_kl")
+		want, _ := eval(t, e.New(), masked).Metric("actor/ppo_kl")
+		if !ok || math.Abs(got-want) > 1e-12 || want == 0 {
+			t.Errorf("%s: ppo_kl %v (%v), want %v", e.Name, got, ok, want)
+		}
+	}
+}

@@ -174,7 +174,7 @@ func TakesWeights(l Loss) bool {
 }
 
 // WeighsByRoll reports whether the gradient of a loss, with its parameters, changes with small displacements of a rollout
-// policy that agrees: by a ratio to it that the loss contains, not by a bound that a token crosses.
+// policy that agrees: mostly by a ratio to it that the loss contains; not by a bound, unless that is narrower than 3e-3.
 func WeighsByRoll(l Loss) bool {
 	return responds(l, false, func(b *batch.Batch, n int, distance float64) {
 		b.LogpRoll[n] = b.Now.Logp[n] + float64(distance/1e3)
