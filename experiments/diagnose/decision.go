@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -697,28 +698,33 @@ func (t *trial) recommend(evaluated []Decision) (*Fix, map[string]string) {
 type Paste struct {
 	// Framework is whose syntax it is; empty for a recipe of this program.
 	Framework string `json:"framework,omitempty"`
+	// Unwritten is the framework whose setting cannot be written, in the place of which there is a recipe.
+	Unwritten string `json:"unwritten,omitempty"`
 	Text      string `json:"text"`
 }
 
 // paste is the recommended setting for the framework that was asked for, else of the configuration, else of the dump's format; as a recipe
-// where none of them says whose the run is.
+// where none of them says whose the run is, and for a framework whose settings are not written.
 func (a *Analysis) paste(r *Report) *Paste {
 	if r.Recommended == nil {
 		return nil
 	}
-	names := []string{a.options.Framework}
+	named := a.options.Framework
 	if c := a.options.Config; c != nil {
-		names = append(names, c.Framework)
+		named = cmp.Or(named, c.Framework)
 	}
+	names := []string{named}
 	for _, in := range r.Inputs {
-		names = append(names, in.Format)
+		if named == "" {
+			names = append(names, in.Format)
+		}
 	}
 	for _, name := range names {
 		if name == "miles" {
 			name = "slime" // whose keys it has
 		}
 		if text := r.Config[ConfigKey(strings.TrimSuffix(name, "-transport"))]; text != "" {
-			return &Paste{name, text}
+			return &Paste{Framework: name, Text: text}
 		}
 	}
 	last := r.Decisions[len(r.Decisions)-1]
@@ -726,7 +732,7 @@ func (a *Analysis) paste(r *Report) *Paste {
 	if last.Row == "routing" {
 		text += "routing: {replay: r3, gates: recorded}\n"
 	}
-	return &Paste{Text: text}
+	return &Paste{Unwritten: named, Text: text}
 }
 
 // briefly is a correction as a recipe has it, without the parameters that are off by default.
