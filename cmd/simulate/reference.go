@@ -135,6 +135,9 @@ const mostConfig = 4<<20 + 1
 
 // readConfig reads the file, nil if none is given, and tells what of it a recipe cannot say.
 func (f *configFlag) readConfig(a *app) (*foreign.Config, error) {
+	if f.Dialect == "miles" {
+		f.Dialect = "slime" // whose flags it has
+	}
 	if f.Dialect != "" && !slices.Contains(foreign.Frameworks(), f.Dialect) {
 		return nil, bad("--dialect %s: not known: give one of %s", f.Dialect, strings.Join(foreign.Frameworks(), ", "))
 	}
@@ -149,6 +152,9 @@ func (f *configFlag) readConfig(a *app) (*foreign.Config, error) {
 	text, err := io.ReadAll(io.LimitReader(file, mostConfig))
 	if err != nil {
 		return nil, bad("--config %s: %v", f.Config, errors.Unwrap(err))
+	}
+	if _, err := recipe.Load(f.Config); err == nil && f.Dialect == "" {
+		return nil, bad("--config %s: a recipe of this program: train takes it as its argument, not with --config", f.Config)
 	}
 	c, err := foreign.ReadWith(f.Dialect, f.Config, text, func(parent string) ([]byte, error) {
 		if filepath.IsAbs(parent) {
