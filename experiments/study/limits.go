@@ -54,6 +54,8 @@ type Declared struct {
 	// difference above or below Bound, or within it on both sides.
 	Needs string  `yaml:"needs" json:"needs"`
 	Bound float64 `yaml:"bound" json:"bound"`
+
+	line string // where it was written, as file:line
 }
 
 // ladderArm is an arm over its rates, with what it came to.
