@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,6 +61,9 @@ func (a *app) runStudy(s studyRun) error {
 	}
 	if err := ownPage(o.Dir, s.maker); err != nil {
 		return err
+	}
+	if old, err := study.ReadIndex(o.Dir); err == nil && old.Replaced(grid.Index()) {
+		fmt.Fprintf(a.stderr, "simulate: note: %s had the plan %s: its cells stay, its tables and plots are replaced\n", o.Dir, old.Name)
 	}
 	a.warnNoEffect(s.Quiet, s.loss, "the page has all of them", grid.Index().NoEffects())
 	if s.announce && !s.Quiet {
@@ -131,6 +137,15 @@ func (a *app) showStudy(done *study.Folder, dir, out, maker string, asJSON bool)
 	}
 	if doc.Plots, err = savePictures(out, pictures); err != nil {
 		return err
+	}
+	plots := filepath.Join(out, "plots")
+	for _, pattern := range []string{"by-*.svg", "dose-*.svg", "map-*.svg"} { // of factors that the plan no longer has
+		old, _ := fs.Glob(os.DirFS(plots), pattern) // which is valid
+		for _, name := range old {
+			if path := filepath.Join(plots, name); !slices.Contains(doc.Plots, path) {
+				os.Remove(path)
+			}
+		}
 	}
 	if asJSON {
 		return a.printJSON(doc)

@@ -96,6 +96,15 @@ func (x *Index) keep(old *Index, only []Condition) {
 	}
 }
 
+// Replaced reports whether another index lacks a cell of this one, whose row then stands in no table.
+func (x *Index) Replaced(by *Index) bool {
+	var keys []string
+	for _, head := range by.heads() {
+		keys = append(keys, head.Key)
+	}
+	return slices.ContainsFunc(x.heads(), func(head record.Cell) bool { return !slices.Contains(keys, head.Key) })
+}
+
 // columns are the names of the columns that the factors make: each factor's, and
 // after it those of its labels.
 func (x *Index) columns() []string {
