@@ -187,8 +187,14 @@ func (a *app) noteRandomWeights(quiet bool, r recipe.Recipe) {
 		return
 	}
 	fix := "make one with `simulate pretrain`"
-	if base := r.Task.Name + "-base"; slices.Contains(model.Shipped(), base) {
-		fix = fmt.Sprintf("set checkpoint: %s, or %s", base, fix)
+	if r.Checkpoint = r.Task.Name + "-base"; slices.Contains(model.Shipped(), r.Checkpoint) {
+		config, err := modelOf(r.Checkpoint)
+		if err == nil {
+			_, err = r.ResolvedFor(config)
+		}
+		if err == nil {
+			fix = fmt.Sprintf("set checkpoint: %s, or %s", r.Checkpoint, fix)
+		}
 	}
 	fmt.Fprintf(a.stderr, "simulate: note: %s has no checkpoint and starts from random weights: %s\n", r.Name, fix)
 }
