@@ -29,15 +29,18 @@ import (
 )
 
 type labCmd struct {
-	Export  string `help:"Write the page and do not serve it: a folder for a static host or, with a name that ends in .html, one file that opens by double-click." placeholder:"DIR|FILE.html" complete:"files"`
-	Dumps   string `help:"Write only the page that diagnoses dumps of real runs, as one file." placeholder:"FILE.html" complete:"files"`
+	Export  string `overrides:"--port" help:"Write the page and do not serve it: a folder for a static host or, with a name that ends in .html, one file that opens by double-click." placeholder:"DIR|FILE.html" complete:"files"`
+	Dumps   string `overrides:"--export --port" help:"Write only the page that diagnoses dumps of real runs, as one file." placeholder:"FILE.html" complete:"files"`
 	Port    int    `help:"Port on the loopback interface; 0 takes a free one." default:"0"`
-	Program string `help:"Write only what the pages compute with, for a release, into a folder." placeholder:"DIR" complete:"files"`
+	Program string `overrides:"--export --dumps --port" help:"Write only what the pages compute with, for a release, into a folder." placeholder:"DIR" complete:"files"`
 	Quiet   bool   `short:"q" help:"No progress messages."`
 }
 
 // Run serves or exports the page.
 func (c *labCmd) Run(a *app) error {
+	if c.Dumps != "" && !strings.HasSuffix(c.Dumps, ".html") {
+		return bad("--dumps %s: give the name of a file that ends in .html", c.Dumps)
+	}
 	if err := c.foreign(); err != nil { // before anything is compiled
 		return err
 	}

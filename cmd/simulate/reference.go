@@ -127,7 +127,7 @@ func (c *methodsCmd) presets(a *app, presets []correction.Preset) error {
 // configFlag is of the commands that take another trainer's configuration.
 type configFlag struct {
 	Config  string `help:"Take the correction and all else that a recipe has from a configuration of verl, SkyRL, TRL, slime, vime, miles, NeMo-RL, AReaL, OpenRLHF, ROLL, prime-rl, open-instruct, ms-swift, rLLM, torchtitan or tinker-cookbook." placeholder:"FILE" complete:"files"`
-	Dialect string `help:"Framework of --config, where its keys could be of several; in diagnose also the syntax of the recommended setting: verl, skyrl, trl, slime, vime, nemo-rl, areal, openrlhf, roll, prime-rl, open-instruct, ms-swift, rllm, torchtitan or tinker-cookbook." placeholder:"NAME"`
+	Dialect string `needs:"--config <file>" help:"Framework of --config, where its keys could be of several; in diagnose also the syntax of the recommended setting: verl, skyrl, trl, slime, vime, nemo-rl, areal, openrlhf, roll, prime-rl, open-instruct, ms-swift, rllm, torchtitan or tinker-cookbook." placeholder:"NAME"`
 }
 
 // mostConfig is more than any configuration has, so that a longer file is an error, and is not cut.

@@ -23,7 +23,7 @@ import (
 type watchCmd struct {
 	Dir   string        `arg:"" complete:"dirs" help:"The folder that a run writes: its metrics.jsonl, dumps of its batches, or both, at any depth."`
 	Every time.Duration `help:"Time between two looks at the folder." default:"2s" placeholder:"TIME"`
-	Once  bool          `help:"Read what is there, and end."`
+	Once  bool          `overrides:"--every" help:"Read what is there, and end."`
 }
 
 // Run follows the folder until the run has ended or a signal comes.
