@@ -52,7 +52,8 @@ func (a *app) runStudy(s studyRun) error {
 	}
 	whole := cmp.Or(o.Dir, s.Out, filepath.Join("runs", s.plan.Name+"-"+grid.Hash()))
 	o.Dir = filepath.Join(whole, o.Shard.Folder())
-	tables, err := s.tables.tables("", grid.Index())
+	index := grid.Index()
+	tables, err := s.tables.tables("", index)
 	if err != nil {
 		return err
 	}
@@ -62,10 +63,10 @@ func (a *app) runStudy(s studyRun) error {
 	if err := ownPage(o.Dir, s.maker); err != nil {
 		return err
 	}
-	if old, err := study.ReadIndex(o.Dir); err == nil && old.Replaced(grid.Index()) {
+	if old, err := study.ReadIndex(o.Dir); err == nil && old.Replaced(index) {
 		fmt.Fprintf(a.stderr, "simulate: note: %s had the plan %s: its cells stay, its tables and plots are replaced\n", o.Dir, old.Name)
 	}
-	a.warnNoEffect(s.Quiet, s.loss, "the page has all of them", grid.Index().NoEffects())
+	a.warnNoEffect(s.Quiet, s.loss, "the page has all of them", index.Only(o.Only).NoEffects())
 	if s.announce && !s.Quiet {
 		if err := a.announce(grid, o); err != nil {
 			return err
@@ -200,9 +201,9 @@ func (a *app) dryRun(g *study.Grid, o study.Options, loss bool) error {
 	if err != nil {
 		return err
 	}
-	a.warnNoEffect(false, loss, "the page of the sweep has all of them", g.Index().NoEffects())
-	runs := len(g.Runs())
-	fmt.Fprintf(a.stdout, "%s, %s, %s (equal recipes are counted once)\n", figure.Count(len(g.Commands), "point"), figure.Count(len(g.Cells), "cell"), figure.Count(runs, "run"))
+	asked := g.Index().Only(o.Only)
+	a.warnNoEffect(false, loss, "the page of the sweep has all of them", asked.NoEffects())
+	fmt.Fprintf(a.stdout, "%s, %s, %s (equal recipes are counted once)\n", figure.Count(len(asked.Arms), "point"), figure.Count(asked.Cells(), "cell"), figure.Count(asked.Runs(), "run"))
 	if part := o.Shard; part.Count > 0 {
 		fmt.Fprintf(a.stdout, "Part %d of %d: ", part.Index, part.Count)
 	}

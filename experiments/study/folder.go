@@ -140,7 +140,7 @@ func (d *Folder) lacks(wanted []place) string {
 	if len(list) == 0 {
 		return ""
 	}
-	of := fmt.Sprintf("%d of %d runs are missing", len(list), len(d.heads()))
+	of := fmt.Sprintf("%d of %d runs are missing", len(list), d.Runs())
 	if d.Ladder != nil {
 		of = fmt.Sprintf("at least %d runs are missing", len(list))
 	}

@@ -67,7 +67,7 @@ func (p *Plan) Grid(load Loader, only ...Condition) (*Grid, error) {
 		}
 		for _, c := range changes {
 			if strings.HasPrefix(c.String(), "seed=") {
-				return nil, recipe.Faults{{Source: c.Source(), Path: "seed", Problem: "the seeds of a sweep stand under seeds"}}
+				return nil, recipe.Faults{{Source: c.Source(), Path: "seed", Problem: "the seeds of a sweep stand under seeds, or give --seeds N --seed FIRST"}}
 			}
 		}
 		var r recipe.Recipe

@@ -160,6 +160,16 @@ func (x *Index) level(but string, values map[string]string) string {
 	return strings.Join(parts, ", ")
 }
 
+// Only is the index of the arms that meet one of the conditions, of all where there is none.
+func (x *Index) Only(conditions []Condition) *Index {
+	part := *x
+	part.Arms = slices.DeleteFunc(slices.Clone(x.Arms), func(a Arm) bool { return len(conditions) > 0 && !meetsOne(conditions, a.Values) })
+	return &part
+}
+
+// Runs counts those of the plan: equal recipes are one.
+func (x *Index) Runs() int { return len(x.heads()) }
+
 // Cells counts those of the plan.
 func (x *Index) Cells() (n int) {
 	for _, a := range x.Arms {

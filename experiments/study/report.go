@@ -62,7 +62,7 @@ func (d *Folder) Report(kept []results.RunGroup, glossary []results.Term) (resul
 	x := d.Index
 	r := results.Report{Title: x.title(), Glossary: glossary,
 		Facts: []results.Fact{{Name: "factors", Value: fmt.Sprint(len(v.Factors))}, {Name: "points", Value: fmt.Sprint(len(v.Arms))}, {Name: "seeds", Value: fmt.Sprint(len(v.Seeds))},
-			{Name: "runs", Value: fmt.Sprint(len(v.heads()))}, {Name: "cells finished", Value: fmt.Sprintf("%d of %d", len(v.Rows), v.Cells())}}}
+			{Name: "runs", Value: fmt.Sprint(v.Runs())}, {Name: "cells finished", Value: fmt.Sprintf("%d of %d", len(v.Rows), v.Cells())}}}
 	if s := d.Limits(); s == nil {
 		r.Lead = sentences(d.Best(), v.better(), v.lead(), d.Missing())
 	} else {

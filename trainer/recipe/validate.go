@@ -203,7 +203,7 @@ func (c *checker) numerics(path string, n engine.Numerics) {
 func (c *checker) learner(r Recipe) {
 	l := r.Learner
 	c.numerics("learner.numerics", l.Numerics)
-	c.that(l.Minibatches <= r.Rollout.Responses(), "learner.minibatches",
+	c.that(r.Rollout.Responses() <= 0 || l.Minibatches <= r.Rollout.Responses(), "learner.minibatches",
 		"%d are more than the %d responses of a step (rollout.prompts x rollout.group)", l.Minibatches, r.Rollout.Responses())
 	if lag, ok := r.Schedule.Params.(*schedule.Lag); ok && lag.Batches > 0 {
 		const most = 1024 // weights that a run keeps, as of k
