@@ -315,10 +315,8 @@ func selected(ctx *kong.Context) *kong.Node {
 // neither.
 func flagRemedy(flag, value string, command *kong.Node, model *kong.Application) string {
 	if fields := fieldsNamed(flag); flagNamed(command, "--set") != nil && len(fields) > 0 {
-		for i, path := range fields {
-			fields[i] = "--set " + path + "=" + value
-		}
-		return "it is a field of the recipe: say " + strings.Join(fields, " or ")
+		sets := each(fields, func(path string) string { return "--set " + path + "=" + value })
+		return "it is a field of the recipe: say " + strings.Join(sets, " or ")
 	}
 	var holders []string
 	for _, leaf := range model.Leaves(true) {

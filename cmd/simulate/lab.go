@@ -129,10 +129,8 @@ func mapPart() results.Part {
 			blocks = append(blocks, results.Prose("**"+answer.Title+".** "+answer.Text))
 		}
 	}
-	for i := range m.Studies {
-		blocks = append(blocks, study.MapTables(&m.Studies[i])[0])
-	}
-	return results.Part{HTML: results.HTMLOf(blocks...)}
+	tables := each(m.Studies, func(s stability.Study) results.Block { return study.MapTables(&s)[0] })
+	return results.Part{HTML: results.HTMLOf(append(blocks, tables...)...)}
 }
 
 // mapPicture is a picture of the map: as an image, since the lab's policy allows no styles in markup, which an SVG of its own has.
@@ -143,10 +141,7 @@ func mapPicture(name, of string) results.Picture {
 // labFiles are the page under a name, the page of dumps, the program and the sheets to print.
 func labFiles(p lab.Program, which results.Part, name string) []lab.File {
 	files, sheets := lab.Site(p, which, name), sheet.Files(lab.Load())
-	for _, name := range sheet.Names {
-		files = append(files, lab.File{Name: name, Data: sheets[name]})
-	}
-	return files
+	return append(files, each(sheet.Names, func(name string) lab.File { return lab.File{Name: name, Data: sheets[name]} })...)
 }
 
 // writeFiles fills a folder, which it makes where there is none. A page's program takes the place of older ones, which no page asks for any more.

@@ -144,10 +144,9 @@ func pairsOf(q measure.GapRequest) []measure.Pair {
 		return q.Pairs
 	}
 	pairs := []measure.Pair{{Rollout: q.Recipe.Rollout.Numerics, Learner: q.Recipe.Learner.Numerics}}
-	for _, m := range q.Recipe.Rollout.Fleet {
-		pairs = append(pairs, measure.Pair{Rollout: m.Numerics, Learner: q.Recipe.Learner.Numerics})
-	}
-	return pairs
+	return append(pairs, each(q.Recipe.Rollout.Fleet, func(m recipe.FleetMember) measure.Pair {
+		return measure.Pair{Rollout: m.Numerics, Learner: q.Recipe.Learner.Numerics}
+	})...)
 }
 
 // write keeps the measurement in a folder, as data and as a page.

@@ -282,10 +282,7 @@ func named(p *correction.Pipeline) string {
 	if weights != nil {
 		rules = slices.Insert(rules, 0, *weights)
 	}
-	var list []string
-	for _, r := range rules {
-		list = append(list, fmt.Sprintf("%s (%s)", r.Name, written("."+r.Name, &r)))
-	}
+	list := each(rules, func(r correction.Rule) string { return fmt.Sprintf("%s (%s)", r.Name, written("."+r.Name, &r)) })
 	return strings.Join(list, " and ")
 }
 
@@ -446,12 +443,10 @@ var alarms = []alarm{
 
 // alarmsOf are all rules on a gap whose mean ratio is z standard errors off.
 func alarmsOf(g *Gap, z float64, rates *stability.Alarms) []Alarm {
-	list := make([]Alarm, 0, len(alarms))
-	for _, a := range alarms {
+	return each(alarms, func(a alarm) Alarm {
 		v := a.value(g, z)
-		list = append(list, Alarm{Rule: a.rule, Source: a.source, Value: v, Limit: a.limit, Fired: fires(v, a.limit, a.below)}.rated(a, rates))
-	}
-	return list
+		return Alarm{Rule: a.rule, Source: a.source, Value: v, Limit: a.limit, Fired: fires(v, a.limit, a.below)}.rated(a, rates)
+	})
 }
 
 // alarms are the rules of training that the dump has the columns for. Their rows of the table come

@@ -192,14 +192,12 @@ func WriteTables(dir string, o Tables) (*Folder, error) {
 // finish is Finish with the cells read and the folder held.
 func (d *Folder) finish(o Tables) error {
 	err := d.store.withCells(func(cells *record.Cells) error {
-		var keys []string
 		for _, head := range d.heads() {
-			keys = append(keys, head.Key)
 			if cell := cells.Get(head.Key); cell != nil {
 				cell.Arm, cell.Seed = head.Arm, head.Seed // as this plan calls it
 			}
 		}
-		return cells.Seal(keys)
+		return cells.Seal(d.keys())
 	})
 	if err != nil {
 		return err

@@ -182,10 +182,7 @@ func meetsOne(list []Condition, values map[string]string) bool {
 
 // placed adds to faults the point at which they are.
 func placed(err error, factors []Factor, values map[string]string) error {
-	var where []string
-	for _, f := range factors {
-		where = append(where, f.Name+"="+values[f.Name])
-	}
+	where := each(factors, func(f Factor) string { return f.Name + "=" + values[f.Name] })
 	if len(where) == 0 {
 		return err
 	}

@@ -98,11 +98,8 @@ func (x *Index) keep(old *Index, only []Condition) {
 
 // Replaced reports whether another index lacks a cell of this one, whose row then stands in no table.
 func (x *Index) Replaced(by *Index) bool {
-	var keys []string
-	for _, head := range by.heads() {
-		keys = append(keys, head.Key)
-	}
-	return slices.ContainsFunc(x.heads(), func(head record.Cell) bool { return !slices.Contains(keys, head.Key) })
+	keys := by.keys()
+	return slices.ContainsFunc(x.keys(), func(key string) bool { return !slices.Contains(keys, key) })
 }
 
 // columns are the names of the columns that the factors make: each factor's, and
@@ -130,6 +127,18 @@ func (x *Index) heads() (list []record.Cell) {
 	return list
 }
 
+// keys are those of heads.
+func (x *Index) keys() []string { return each(x.heads(), func(c record.Cell) string { return c.Key }) }
+
+// each is what a function makes of every entry of a list.
+func each[T, U any](list []T, of func(T) U) []U {
+	made := make([]U, len(list))
+	for i, x := range list {
+		made[i] = of(x)
+	}
+	return made
+}
+
 // armName is an arm's name, or its values in the order of the factors.
 func (x *Index) armName(a *Arm) string {
 	if len(x.Factors) == 0 {
@@ -140,24 +149,14 @@ func (x *Index) armName(a *Arm) string {
 
 // valuesBut are an arm's values in the order of the factors, without that of one.
 func (x *Index) valuesBut(factor string, values map[string]string) string {
-	var names []string
-	for _, f := range x.Factors {
-		if f.Name != factor {
-			names = append(names, values[f.Name])
-		}
-	}
-	return strings.Join(names, ", ")
+	others := slices.DeleteFunc(slices.Clone(x.Factors), func(f IndexFactor) bool { return f.Name == factor })
+	return strings.Join(each(others, func(f IndexFactor) string { return values[f.Name] }), ", ")
 }
 
 // level names the values of the factors that vary but one.
 func (x *Index) level(but string, values map[string]string) string {
-	var parts []string
-	for _, f := range x.Factors {
-		if f.Name != but && len(f.Values) > 1 {
-			parts = append(parts, f.Name+"="+values[f.Name])
-		}
-	}
-	return strings.Join(parts, ", ")
+	varied := slices.DeleteFunc(slices.Clone(x.Factors), func(f IndexFactor) bool { return f.Name == but || len(f.Values) < 2 })
+	return strings.Join(each(varied, func(f IndexFactor) string { return f.Name + "=" + values[f.Name] }), ", ")
 }
 
 // Only is the index of the arms that meet one of the conditions, of all where there is none.

@@ -156,13 +156,7 @@ func ParseFlags(bases, sweeps []string) (*Plan, error) {
 
 // nameOfFactors names a sweep after its recipes, if there are several, and the fields that it varies.
 func (p *Plan) nameOfFactors() string {
-	var names []string
-	if len(p.Bases) > 1 {
-		names = append(names, recipeFactor)
-	}
-	for _, f := range p.Factors {
-		names = append(names, fileName(f.Name[strings.LastIndexByte(f.Name, '.')+1:]))
-	}
+	names := each(p.factors(), func(f Factor) string { return fileName(f.Name[strings.LastIndexByte(f.Name, '.')+1:]) })
 	return strings.Join(names, "-")
 }
 

@@ -71,10 +71,7 @@ func (g *Grid) Run(ctx context.Context, o Options) error {
 	times := &times{path: filepath.Join(o.Dir, timesFile), now: o.Now}
 	var before Progress
 	for err == nil { // a ladder's next rungs follow from the outcomes; everything else is there after a round
-		var tasks []Task
-		for _, c := range g.left(done, o) {
-			tasks = append(tasks, c.task(x, s, times, o.Keep))
-		}
+		tasks := each(g.left(done, o), func(c *Cell) Task { return c.task(x, s, times, o.Keep) })
 		if len(tasks) == 0 {
 			break
 		}
