@@ -153,7 +153,7 @@ func (f *configFlag) readConfig(a *app) (*foreign.Config, error) {
 	if err != nil {
 		return nil, bad("--config %s: %v", f.Config, errors.Unwrap(err))
 	}
-	if _, err := recipe.Load(f.Config); err == nil && f.Dialect == "" {
+	if _, err := recipe.Parse(f.Config, text); err == nil && f.Dialect == "" {
 		return nil, bad("--config %s: a recipe of this program: train takes it as its argument, not with --config", f.Config)
 	}
 	c, err := foreign.ReadWith(f.Dialect, f.Config, text, func(parent string) ([]byte, error) {

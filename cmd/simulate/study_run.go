@@ -63,7 +63,7 @@ func (a *app) runStudy(s studyRun) error {
 	if err := ownPage(o.Dir, s.maker); err != nil {
 		return err
 	}
-	if old, err := study.ReadIndex(o.Dir); err == nil && old.Replaced(index) {
+	if old, err := study.ReadIndex(o.Dir); err == nil && len(o.Only) == 0 && old.Replaced(index) {
 		fmt.Fprintf(a.stderr, "simulate: note: %s had the plan %s: its cells stay, its tables and plots are replaced\n", o.Dir, old.Name)
 	}
 	a.warnNoEffect(s.Quiet, s.loss, "the page has all of them", index.Only(o.Only).NoEffects())

@@ -98,8 +98,11 @@ func (x *Index) keep(old *Index, only []Condition) {
 
 // Replaced reports whether another index lacks a cell of this one, whose row then stands in no table.
 func (x *Index) Replaced(by *Index) bool {
-	keys := by.keys()
-	return slices.ContainsFunc(x.keys(), func(key string) bool { return !slices.Contains(keys, key) })
+	kept := map[string]bool{}
+	for _, key := range by.keys() {
+		kept[key] = true
+	}
+	return slices.ContainsFunc(x.keys(), func(key string) bool { return !kept[key] })
 }
 
 // columns are the names of the columns that the factors make: each factor's, and

@@ -99,7 +99,7 @@ func Parse(file string, text []byte) (*Plan, error) {
 
 // wrongArms are the faults of declared checks whose arms the plan does not have. Arms that only, except or fewer leave out are no fault.
 func (p *Plan) wrongArms() (faults recipe.Faults) {
-	if len(p.Judge) == 0 {
+	if len(p.Judge) == 0 || len(p.Bases) == 0 {
 		return nil
 	}
 	x := &Index{Factors: p.indexFactors(), Ladder: p.Ladder}
