@@ -38,9 +38,9 @@ type benchCmd struct {
 	Rollout   string `help:"Numerics of the rollout engine." default:"fp32" placeholder:"PRESET" complete:"numerics"`
 	Learner   string `help:"Numerics of the trainer (learner)." default:"fp32" placeholder:"PRESET" complete:"numerics"`
 	Recompute bool   `help:"Compute activations again in the backward pass instead of keeping them."`
-	Against   string `help:"Another build of this program, timed alternately with this build." placeholder:"FILE" complete:"files"`
-	Rounds    number `help:"Measurements of each build with --against." default:"5" min:"1" max:"1000" placeholder:"N"`
-	Grow      bool   `help:"Time steps twice and four times as long, wide, with as many experts and responses, and print how processor time grows."`
+	Against   string `overrides:"--grow --peer" help:"Another build of this program, timed alternately with this build." placeholder:"FILE" complete:"files"`
+	Rounds    number `needs:"--against" help:"Measurements of each build with --against." default:"5" min:"1" max:"1000" placeholder:"N"`
+	Grow      bool   `overrides:"--peer" help:"Time steps twice and four times as long, wide, with as many experts and responses, and print how processor time grows."`
 	Peer      string `help:"Write the weights and prompts to a new folder, and print as JSON what a program in another framework needs to make the same step, with the processor time of each phase here." placeholder:"DIR" complete:"dirs"`
 	jsonFlag
 	workFlags
@@ -49,9 +49,6 @@ type benchCmd struct {
 // Run times the steps.
 func (c *benchCmd) Run(a *app) error {
 	step := c.step()
-	if c.Against != "" && (c.Grow || c.Peer != "") || c.Grow && c.Peer != "" {
-		return bad("bench: --against, --grow and --peer are three things to do: choose one")
-	}
 	if need, has := step.Memory(), model.MachineMemory(); need >= float64(has) {
 		flag, value := c.largest()
 		return bad("--%s %d: bench would need about %.0f GiB of memory, and this machine has %.1f", flag, value, need/(1<<30), float64(has)/(1<<30))

@@ -74,7 +74,7 @@ func (a *app) dispatch(args []string) error {
 	if err != nil {
 		return withSuggestion(err, a.parser.Model, args)
 	}
-	if err := emptyValue(k); err != nil {
+	if err := checkGiven(k); err != nil {
 		return err
 	}
 	return k.Run(a)

@@ -160,9 +160,7 @@ func startingWith(typed, prefix string, all []completion) []completion {
 func values(kind string) []completion {
 	var list []completion
 	add := func(help string, words ...string) {
-		for _, w := range words {
-			list = append(list, completion{w, help})
-		}
+		list = append(list, each(words, func(w string) completion { return completion{w, help} })...)
 	}
 	switch kind {
 	case "recipes":

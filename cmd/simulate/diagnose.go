@@ -17,6 +17,7 @@ import (
 	"driftlab/experiments/diagnose/page"
 	"driftlab/experiments/diagnose/reader"
 	"driftlab/experiments/diagnose/tables"
+	"driftlab/precision/elementary"
 	"driftlab/results/figure"
 	"driftlab/results/stability"
 	"driftlab/trainer/method"
@@ -255,7 +256,7 @@ func (a *app) printCauses(r diagnose.Report) {
 	parts := each(causes, func(c diagnose.Cause) string { return c.Name + " " + c.Part() })
 	if len(parts) > 0 {
 		if first := r.Causes[0]; first.Log10LR > 0 { // the likeliest; of the others the ratio is below 1
-			parts = append(parts, fmt.Sprintf("as the only cause, %s fits 10^%.1f times better than the next", first.Name, first.Log10LR))
+			parts = append(parts, fmt.Sprintf("likelihood ratio %s:1 for %s against the next cause", figure.FormatNumber(elementary.Pow(10, first.Log10LR), 2), first.Name))
 		}
 		fmt.Fprintf(a.stdout, "Causes: %s\n", strings.Join(parts, "; "))
 	}

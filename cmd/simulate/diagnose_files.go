@@ -148,19 +148,27 @@ func (a *app) printDecision(r diagnose.Report) {
 	if r.Paste == nil {
 		return
 	}
+	if name := r.Paste.Unwritten; name != "" {
+		fmt.Fprintf(a.stdout, "%s: no setting of this correction can be written.\n", name)
+	}
 	whose := r.Paste.Framework + "; others in --json"
 	if r.Paste.Framework == "" {
 		whose = "a recipe; --dialect NAME writes it for " + strings.Join(foreign.Writable(), ", ")
 	}
-	var lines []string
+	text, notes := "", ""
 	for line := range strings.Lines(r.Paste.Text) {
-		if !strings.HasPrefix(line, "#") {
-			lines = append(lines, line)
+		if note, ok := strings.CutPrefix(line, "# "); !ok {
+			text += "  " + line
+		} else if strings.Contains(note, " has no ") {
+			notes += "Not in it: " + note
+		} else {
+			notes += "Note: " + note
 		}
 	}
-	if len(lines) > 0 {
-		fmt.Fprintf(a.stdout, "Paste (%s): %s", whose, strings.Join(lines, "  "))
+	if text != "" {
+		fmt.Fprintf(a.stdout, "Paste (%s):%s", whose, text[1:])
 	}
+	fmt.Fprint(a.stdout, notes)
 }
 
 // printActive prints the configured correction, what is wrong with it, and where the recommended one differs.

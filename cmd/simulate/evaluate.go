@@ -110,12 +110,11 @@ func (c *evaluateCmd) weights(what string) (recipe.Recipe, error) {
 // passAtK sums an evaluation up.
 func (c *evaluateCmd) passAtK(name string, e trainer.Evaluation) evaluated {
 	out := evaluated{Name: name, Prompts: len(e.Prompts)}
-	var tallies []passk.Tally
 	for _, p := range e.Prompts {
-		tallies = append(tallies, p.Tally)
 		out.Counts = append(out.Counts, [2]int{p.Correct, p.Samples})
 		out.Responses += p.Samples
 	}
+	tallies := each(e.Prompts, func(p trainer.PromptTally) passk.Tally { return p.Tally })
 	fit := passk.Fit(tallies)
 	out.Alpha, out.Beta = fit.Alpha, fit.Beta
 	for _, k := range c.K {

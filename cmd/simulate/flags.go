@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"runtime"
@@ -143,12 +144,14 @@ func (f *recipeFlags) asTyped(err error) error {
 	return faults
 }
 
-// emptyValue is the error for a flag or an argument that was given the empty text, as an
-// unset variable of a shell gives it: it would pass for one that was left out.
-func emptyValue(k *kong.Context) error {
+// checkGiven is the error for a flag or an argument that was given the empty text, as an unset variable of a shell gives it: it would
+// pass for one that was left out. It is also the error for one without effect: the tag needs of a flag names those of which one is to be
+// given with it, the tag overrides those that do nothing next to it.
+func checkGiven(k *kong.Context) error {
 	if node := k.Selected(); node != nil && node.Hidden {
 		return nil // the words that completion looks at
 	}
+	given := map[string]*kong.Tag{}
 	for _, p := range k.Path {
 		name, value := "", p.Positional
 		switch {
@@ -161,6 +164,18 @@ func emptyValue(k *kong.Context) error {
 		}
 		if isEmpty(value.Target) {
 			return bad("%s: the value is empty: give a value, or leave the flag out (is a shell variable unset?)", name)
+		}
+		given[name] = value.Tag
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		isGiven := func(other string) bool { return given[other] != nil }
+		if needs := strings.Fields(given[name].Get("needs")); len(needs) > 0 && !slices.ContainsFunc(needs, isGiven) {
+			return bad("%s: without %s, %s has no effect: leave %[3]s out", commandName(selected(k)), needs[0], name)
+		}
+		for _, other := range strings.Fields(given[name].Get("overrides")) {
+			if isGiven(other) {
+				return bad("%s: next to %s, %s has no effect: leave %[3]s out", commandName(selected(k)), name, other)
+			}
 		}
 	}
 	return nil
@@ -300,10 +315,8 @@ func selected(ctx *kong.Context) *kong.Node {
 // neither.
 func flagRemedy(flag, value string, command *kong.Node, model *kong.Application) string {
 	if fields := fieldsNamed(flag); flagNamed(command, "--set") != nil && len(fields) > 0 {
-		for i, path := range fields {
-			fields[i] = "--set " + path + "=" + value
-		}
-		return "it is a field of the recipe: say " + strings.Join(fields, " or ")
+		sets := each(fields, func(path string) string { return "--set " + path + "=" + value })
+		return "it is a field of the recipe: say " + strings.Join(sets, " or ")
 	}
 	var holders []string
 	for _, leaf := range model.Leaves(true) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"driftlab/experiments/study"
 	"driftlab/results"
 	"driftlab/results/record"
 	"driftlab/results/record/atomicfile"
@@ -163,6 +164,14 @@ func kindOf(dir string) (kind folderKind, run string) {
 		return nil
 	})
 	return kind, run
+}
+
+// sweepFolder is the error for a sweep's folder in the place of a run's; nil for any other.
+func sweepFolder(dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, study.PlanFile)); err != nil {
+		return nil
+	}
+	return bad("%s: a sweep's folder: simulate sweep report %s", dir, record.ShellWord(dir))
 }
 
 // folderForRecipe is the error for a folder in the place of a recipe, nil if it is none.

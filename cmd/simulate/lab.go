@@ -29,15 +29,18 @@ import (
 )
 
 type labCmd struct {
-	Export  string `help:"Write the page and do not serve it: a folder for a static host or, with a name that ends in .html, one file that opens by double-click." placeholder:"DIR|FILE.html" complete:"files"`
-	Dumps   string `help:"Write only the page that diagnoses dumps of real runs, as one file." placeholder:"FILE.html" complete:"files"`
+	Export  string `overrides:"--port" help:"Write the page and do not serve it: a folder for a static host or, with a name that ends in .html, one file that opens by double-click." placeholder:"DIR|FILE.html" complete:"files"`
+	Dumps   string `overrides:"--export --port" help:"Write only the page that diagnoses dumps of real runs, as one file." placeholder:"FILE.html" complete:"files"`
 	Port    int    `help:"Port on the loopback interface; 0 takes a free one." default:"0"`
-	Program string `help:"Write only what the pages compute with, for a release, into a folder." placeholder:"DIR" complete:"files"`
+	Program string `overrides:"--export --dumps --port" help:"Write only what the pages compute with, for a release, into a folder." placeholder:"DIR" complete:"files"`
 	Quiet   bool   `short:"q" help:"No progress messages."`
 }
 
 // Run serves or exports the page.
 func (c *labCmd) Run(a *app) error {
+	if c.Dumps != "" && !strings.HasSuffix(c.Dumps, ".html") {
+		return bad("--dumps %s: give the name of a file that ends in .html", c.Dumps)
+	}
 	if err := c.foreign(); err != nil { // before anything is compiled
 		return err
 	}
@@ -126,10 +129,8 @@ func mapPart() results.Part {
 			blocks = append(blocks, results.Prose("**"+answer.Title+".** "+answer.Text))
 		}
 	}
-	for i := range m.Studies {
-		blocks = append(blocks, study.MapTables(&m.Studies[i])[0])
-	}
-	return results.Part{HTML: results.HTMLOf(blocks...)}
+	tables := each(m.Studies, func(s stability.Study) results.Block { return study.MapTables(&s)[0] })
+	return results.Part{HTML: results.HTMLOf(append(blocks, tables...)...)}
 }
 
 // mapPicture is a picture of the map: as an image, since the lab's policy allows no styles in markup, which an SVG of its own has.
@@ -140,10 +141,7 @@ func mapPicture(name, of string) results.Picture {
 // labFiles are the page under a name, the page of dumps, the program and the sheets to print.
 func labFiles(p lab.Program, which results.Part, name string) []lab.File {
 	files, sheets := lab.Site(p, which, name), sheet.Files(lab.Load())
-	for _, name := range sheet.Names {
-		files = append(files, lab.File{Name: name, Data: sheets[name]})
-	}
-	return files
+	return append(files, each(sheet.Names, func(name string) lab.File { return lab.File{Name: name, Data: sheets[name]} })...)
 }
 
 // writeFiles fills a folder, which it makes where there is none. A page's program takes the place of older ones, which no page asks for any more.

@@ -21,10 +21,10 @@ import (
 
 type lessonCmd struct {
 	Name   string   `arg:"" complete:"lessons" optional:"" help:"The lesson; without one, all are listed."`
-	With   []string `sep:"none" help:"Set one of the lesson's controls; may be repeated." placeholder:"KEY=VALUE"`
-	Skip   bool     `help:"Do not ask for a guess."`
-	Answer bool     `help:"Also print the answer of the exercise."`
-	Record bool     `help:"Write the recording of the lesson, as in results/published/lab, into --out."`
+	With   []string `needs:"<name>" sep:"none" help:"Set one of the lesson's controls; may be repeated." placeholder:"KEY=VALUE"`
+	Skip   bool     `needs:"<name>" help:"Do not ask for a guess."`
+	Answer bool     `needs:"<name>" help:"Also print the answer of the exercise."`
+	Record bool     `needs:"<name>" help:"Write the recording of the lesson, as in results/published/lab, into --out."`
 	outFlag
 	workFlags
 }

@@ -25,8 +25,8 @@ type measureCmd struct {
 	Checkpoint string   `help:"Weights: a shipped name or a folder." placeholder:"NAME|DIR" complete:"checkpoints"`
 	Attribute  bool     `help:"Attribute each mismatch to the mechanisms in which the engines differ."`
 	Layers     bool     `help:"Name the first operation and layer at which the engines differ, token by token, and how the difference grows."`
-	Levels     bool     `aliases:"doses" help:"Measure every mechanism alone, from level zero up, without and with its correction."`
-	Real       []string `help:"Log-probs of a real engine on a checkpoint, to set next to the numerics that emulate it; may be repeated." placeholder:"FILE" complete:"files"`
+	Levels     bool     `aliases:"doses" overrides:"--rollout --learner --attribute --layers --dump" help:"Measure every mechanism alone, from level zero up, without and with its correction."`
+	Real       []string `overrides:"<recipe> --rollout --learner --checkpoint --attribute --layers --levels --dump --set --seed" help:"Log-probs of a real engine on a checkpoint, to set next to the numerics that emulate it; may be repeated." placeholder:"FILE" complete:"files"`
 	Dump       string   `help:"Write one JSON line per sampled response; a name ending in .gz is compressed." placeholder:"FILE" complete:"files"`
 	common
 }
@@ -144,10 +144,9 @@ func pairsOf(q measure.GapRequest) []measure.Pair {
 		return q.Pairs
 	}
 	pairs := []measure.Pair{{Rollout: q.Recipe.Rollout.Numerics, Learner: q.Recipe.Learner.Numerics}}
-	for _, m := range q.Recipe.Rollout.Fleet {
-		pairs = append(pairs, measure.Pair{Rollout: m.Numerics, Learner: q.Recipe.Learner.Numerics})
-	}
-	return pairs
+	return append(pairs, each(q.Recipe.Rollout.Fleet, func(m recipe.FleetMember) measure.Pair {
+		return measure.Pair{Rollout: m.Numerics, Learner: q.Recipe.Learner.Numerics}
+	})...)
 }
 
 // write keeps the measurement in a folder, as data and as a page.
@@ -186,9 +185,6 @@ func (c *measureCmd) write(d measureDocument) error {
 
 // levels measures the mismatch of every mechanism at growing levels.
 func (c *measureCmd) levels(a *app, r recipe.Recipe) error {
-	if err := c.without("--levels chooses the engines", c.flags()); err != nil {
-		return err
-	}
 	q := measure.LevelRequest{Recipe: r, Workers: c.workers()}
 	m := a.meter(c.Quiet, "levels", "mechanism", len(measure.Mechanisms()))
 	q.Progress = func(int, int) { m.add(1, 0, "") }
@@ -223,25 +219,4 @@ func (c *measureCmd) shown(a *app, document any, figures ...*figure.Figure) erro
 		fmt.Fprintf(a.stdout, "Report: %s\n", filepath.Join(c.Out, pageFile))
 	}
 	return err
-}
-
-// givenFlag is a flag that may have been given.
-type givenFlag struct {
-	name  string
-	given bool
-}
-
-// flags are those that choose the engines and what is measured of them.
-func (c *measureCmd) flags() []givenFlag {
-	return []givenFlag{{"--rollout", c.Rollout != ""}, {"--learner", c.Learner != ""}, {"--attribute", c.Attribute}, {"--layers", c.Layers}, {"--dump", c.Dump != ""}}
-}
-
-// without refuses flags next to one that decides in their place.
-func (c *measureCmd) without(why string, flags []givenFlag) error {
-	for _, f := range flags {
-		if f.given {
-			return bad("measure: %s: leave %s out", why, f.name)
-		}
-	}
-	return nil
 }

@@ -16,10 +16,6 @@ import (
 
 // real sets real engines next to the numerics that emulate them.
 func (c *measureCmd) real(a *app) error {
-	others := []givenFlag{{"--checkpoint", c.Checkpoint != ""}, {"--levels", c.Levels}, {"--set", len(c.Set) > 0}}
-	if err := c.without("--real takes engine, checkpoint and tokens from its file", append(c.flags(), others...)); err != nil {
-		return err
-	}
 	var gaps []*measure.RealGap
 	for _, name := range c.Real {
 		g, err := readReal(name)

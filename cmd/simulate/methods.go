@@ -21,7 +21,7 @@ type methodsCmd struct {
 	Name    string `arg:"" complete:"methods" optional:"" help:"A method, setting, stressor, claim, recipe or field of a recipe, or an arXiv id; or recipe, recipes, systems, presets, numerics, papers, coverage. Without a name, all methods are listed."`
 	Explain bool   `help:"Show what a policy loss, a weight, a mask or a correction preset computes on every token of its example, with a check of the gradient."`
 
-	Framework string `help:"A framework's page: its losses, advantages, corrections, schedulers and metrics with those here or the reason, and its keys likewise." placeholder:"NAME"`
+	Framework string `overrides:"<name> --explain" help:"A framework's page: its losses, advantages, corrections, schedulers and metrics with those here or the reason, and its keys likewise." placeholder:"NAME"`
 	jsonFlag
 	outFlag
 }
@@ -104,7 +104,11 @@ func findMethods(name string) ([]recipe.Method, error) {
 	known = append(known, each(correction.Presets, func(p correction.Preset) string { return p.Name })...)
 	known = append(known, each(recipe.Reference(), func(f recipe.FieldReference) string { return f.Path })...)
 	known = append(known, each(printedNames(), func(p namedPage) string { return p.Name })...)
-	if near := method.Nearest(name, known); near != "" {
+	switch near := method.Nearest(name, known); near {
+	case "":
+	case name: // of another page
+		return nil, bad("methods: %s is not a loss, weight, mask or preset", name)
+	default:
 		return nil, bad("methods: unknown name %q: did you mean %q?", name, near)
 	}
 	return nil, bad("methods: unknown name %q; `simulate methods` lists all", name)

@@ -37,13 +37,13 @@ func nameOf(called, path string, inPath, root bool) string {
 	return called
 }
 
-// commandInText is a command of this program in a text: its name, followed by a command or a flag.
-var commandInText = regexp.MustCompile(`(^|[^\w./-])simulate( (?:--[a-z]|(?:headline|measure|train|compare|sweep|study|reproduce|evaluate|schedule|diagnose|lab|pretrain|lesson|methods|checkpoint|report|bench|new|help|completion)\b))`)
+// commandInText is a command of this program in a text: its name, followed by a command or a flag, or alone on a line that is set in.
+var commandInText = regexp.MustCompile(`(?m)(\A|[^\w./-])simulate( (?:--[a-z]|(?:headline|measure|train|compare|sweep|study|reproduce|evaluate|schedule|diagnose|watch|lab|pretrain|site|lesson|methods|checkpoint|report|bench|new|help|completion)\b))|(^ +)simulate$`)
 
 // typable is a text whose commands are written as the program was started.
 func typable(text, program string) string {
-	if program == "simulate" || !strings.Contains(text, "simulate ") {
+	if program == "simulate" || !strings.Contains(text, "simulate") {
 		return text
 	}
-	return commandInText.ReplaceAllString(text, "${1}"+strings.ReplaceAll(program, "$", "$$")+"$2")
+	return commandInText.ReplaceAllString(text, "${1}${3}"+strings.ReplaceAll(program, "$", "$$")+"${2}")
 }

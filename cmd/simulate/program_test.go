@@ -31,6 +31,7 @@ func TestTypableCommands(t *testing.T) {
 		"simulate sweep quick\nsimulate train a":         "go run ./cmd/simulate sweep quick\ngo run ./cmd/simulate train a",
 		"go run ./cmd/simulate sweep quick":              "go run ./cmd/simulate sweep quick",
 		"./simulate sweep quick":                         "./simulate sweep quick",
+		"Examples:\n  simulate\n  simulate --json":       "Examples:\n  go run ./cmd/simulate\n  go run ./cmd/simulate --json",
 		"to simulate a system":                           "to simulate a system",
 		"simulate: unknown command":                      "simulate: unknown command",
 		"the recipe simulate trains":                     "the recipe simulate trains",
@@ -39,6 +40,11 @@ func TestTypableCommands(t *testing.T) {
 	} {
 		if got := typable(text, program); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	for _, command := range commandTable(t).Leaves(true) {
+		if text := "simulate " + commandName(command); typable(text, program) == text {
+			t.Errorf("%s is not rewritten", text)
 		}
 	}
 	if got := typable("simulate train", "simulate"); got != "simulate train" {

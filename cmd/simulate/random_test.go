@@ -26,4 +26,9 @@ func TestRandomWeights(t *testing.T) {
 			}
 		}
 	}
+	var stdout, stderr bytes.Buffer
+	args := append(append([]string{"measure", "linear-attention"}, small...), "--set", "model.layers=2") // a shipped checkpoint has other layers
+	if status := run(args, &stdout, &stderr); status != 0 || !strings.Contains(stderr.String(), "starts from random weights: make one with `") {
+		t.Errorf("%v: status %d, %q", args, status, &stderr)
+	}
 }

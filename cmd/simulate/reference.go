@@ -127,7 +127,7 @@ func (c *methodsCmd) presets(a *app, presets []correction.Preset) error {
 // configFlag is of the commands that take another trainer's configuration.
 type configFlag struct {
 	Config  string `help:"Take the correction and all else that a recipe has from a configuration of verl, SkyRL, TRL, slime, vime, miles, NeMo-RL, AReaL, OpenRLHF, ROLL, prime-rl, open-instruct, ms-swift, rLLM, torchtitan or tinker-cookbook." placeholder:"FILE" complete:"files"`
-	Dialect string `help:"Framework of --config, where its keys could be of several; in diagnose also the syntax of the recommended setting: verl, skyrl, trl, slime, vime, nemo-rl, areal, openrlhf, roll, prime-rl, open-instruct, ms-swift, rllm, torchtitan or tinker-cookbook." placeholder:"NAME"`
+	Dialect string `needs:"--config <file>" help:"Framework of --config, where its keys could be of several; in diagnose also the syntax of the recommended setting: verl, skyrl, trl, slime, vime, nemo-rl, areal, openrlhf, roll, prime-rl, open-instruct, ms-swift, rllm, torchtitan or tinker-cookbook." placeholder:"NAME"`
 }
 
 // mostConfig is more than any configuration has, so that a longer file is an error, and is not cut.
@@ -135,6 +135,9 @@ const mostConfig = 4<<20 + 1
 
 // readConfig reads the file, nil if none is given, and tells what of it a recipe cannot say.
 func (f *configFlag) readConfig(a *app) (*foreign.Config, error) {
+	if f.Dialect == "miles" {
+		f.Dialect = "slime" // whose flags it has
+	}
 	if f.Dialect != "" && !slices.Contains(foreign.Frameworks(), f.Dialect) {
 		return nil, bad("--dialect %s: not known: give one of %s", f.Dialect, strings.Join(foreign.Frameworks(), ", "))
 	}
@@ -149,6 +152,9 @@ func (f *configFlag) readConfig(a *app) (*foreign.Config, error) {
 	text, err := io.ReadAll(io.LimitReader(file, mostConfig))
 	if err != nil {
 		return nil, bad("--config %s: %v", f.Config, errors.Unwrap(err))
+	}
+	if _, err := recipe.Parse(f.Config, text); err == nil && f.Dialect == "" {
+		return nil, bad("--config %s: a recipe of this program: train takes it as its argument, not with --config", f.Config)
 	}
 	c, err := foreign.ReadWith(f.Dialect, f.Config, text, func(parent string) ([]byte, error) {
 		if filepath.IsAbs(parent) {
@@ -181,8 +187,14 @@ func (a *app) noteRandomWeights(quiet bool, r recipe.Recipe) {
 		return
 	}
 	fix := "make one with `simulate pretrain`"
-	if base := r.Task.Name + "-base"; slices.Contains(model.Shipped(), base) {
-		fix = fmt.Sprintf("set checkpoint: %s, or %s", base, fix)
+	if r.Checkpoint = r.Task.Name + "-base"; slices.Contains(model.Shipped(), r.Checkpoint) {
+		config, err := modelOf(r.Checkpoint)
+		if err == nil {
+			_, err = r.ResolvedFor(config)
+		}
+		if err == nil {
+			fix = fmt.Sprintf("set checkpoint: %s, or %s", r.Checkpoint, fix)
+		}
 	}
 	fmt.Fprintf(a.stderr, "simulate: note: %s has no checkpoint and starts from random weights: %s\n", r.Name, fix)
 }

@@ -37,7 +37,7 @@ var plotted = []string{"val/learner/pass_rate", "val/rollout/pass_rate", "critic
 func (c *reportCmd) Run(a *app) error {
 	records, err := record.LoadAll(c.Dir)
 	if err != nil {
-		return err
+		return cmp.Or(sweepFolder(c.Dir), err)
 	}
 	out := cmp.Or(c.Out, c.Dir)
 	if err := ownPage(out, runsPage); err != nil {

@@ -21,13 +21,13 @@ import (
 
 type reproduceCmd struct {
 	Claims []string `arg:"" optional:"" name:"claim" complete:"claims" help:"Claims to measure."`
-	All    bool     `help:"Measure all claims but those of a study."`
+	All    bool     `overrides:"<claim>" help:"Measure all claims but those of a study."`
 	Seeds  number   `help:"Number of replications, with consecutive seeds: default 10 models or 20 runs, 1 with --quick. A verdict from fewer than 10 is a preview." max:"100000" placeholder:"N"`
 	Seed   seed     `name:"seed" aliases:"seed-base" help:"First seed, from 1." default:"1" placeholder:"N"`
 	Fresh  bool     `help:"Repeat every measurement with new models and seeds, and show both results."`
 	Short  bool     `name:"quick" help:"Smaller measurements: a preview in minutes."`
-	List   bool     `help:"List the claims and the progress of each in --out; with arguments, those that they name, or that are about that method, paper or word."`
-	Check  bool     `help:"Judge the observations in --out again, without measuring: list what this version of the program would change."`
+	List   bool     `overrides:"--check --all --fresh --quick --seeds --seed" help:"List the claims and the progress of each in --out; with arguments, those that they name, or that are about that method, paper or word."`
+	Check  bool     `overrides:"<claim> --all --fresh --quick --seeds --seed" help:"Judge the observations in --out again, without measuring: list what this version of the program would change."`
 	jsonFlag
 	outFlag
 	workFlags
@@ -74,10 +74,7 @@ func (c *reproduceCmd) Run(a *app) error {
 		o.Size = claim.Quick
 		o.Seeds = max(o.Seeds, 1)
 	}
-	switch all := reproduce.Replications(o); {
-	case c.All && len(c.Claims) > 0:
-		return bad("reproduce: name claims, or give --all, not both")
-	case !c.All && len(c.Claims) == 0:
+	if all := reproduce.Replications(o); !c.All && len(c.Claims) == 0 {
 		return bad("reproduce: name the claims to measure, such as fp16-bf16-gap; `simulate reproduce --list` lists all %d; --all measures them all, in %d replications", len(claims.IDs()), all)
 	}
 	if err := ownPage(out, "simulate reproduce"); err != nil {
@@ -128,9 +125,6 @@ func (c *reproduceCmd) Run(a *app) error {
 
 // check lists what this version would change of the verdicts in a folder.
 func (c *reproduceCmd) check(a *app, out string) error {
-	if len(c.Claims) > 0 {
-		return bad("reproduce: --check is of all claims in --out: leave the names out")
-	}
 	changes, checked, err := reproduce.Check(out)
 	if checked == 0 && err == nil {
 		return bad("reproduce --check: %s has no verdicts: choose the folder of a reproduction with --out", out)

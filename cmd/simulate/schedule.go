@@ -17,11 +17,11 @@ import (
 type scheduleCmd struct {
 	Name    string   `arg:"" complete:"systems" optional:"" help:"A system's name or alias; without one, all are listed."`
 	Set     []string `arg:"" name:"parameter" optional:"" help:"Parameters as key=value: of the system, of the cluster as cluster.KEY, of the costs as costs.KEY."`
-	List    bool     `help:"List the systems with their parameters; with a name, show the page of that system."`
-	GPUs    number   `name:"gpus" help:"Devices." default:"64" min:"2" max:"16384" placeholder:"N"`
-	Lengths string   `help:"Distribution of response lengths: reasoning, mild, agentic or fixed." default:"reasoning" placeholder:"NAME" complete:"lengths"`
-	Steps   number   `help:"Updates." default:"20" min:"1" max:"100000" placeholder:"N"`
-	Seed    seed     `help:"Seed of the random response lengths." default:"1" placeholder:"N"`
+	List    bool     `overrides:"<parameter> --gpus --lengths --steps --seed --out" help:"List the systems with their parameters; with a name, show the page of that system."`
+	GPUs    number   `name:"gpus" needs:"<name>" help:"Devices." default:"64" min:"2" max:"16384" placeholder:"N"`
+	Lengths string   `needs:"<name>" help:"Distribution of response lengths: reasoning, mild, agentic or fixed." default:"reasoning" placeholder:"NAME" complete:"lengths"`
+	Steps   number   `needs:"<name>" help:"Updates." default:"20" min:"1" max:"100000" placeholder:"N"`
+	Seed    seed     `needs:"<name>" help:"Seed of the random response lengths." default:"1" placeholder:"N"`
 	jsonFlag
 	outFlag
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -59,6 +60,11 @@ const stabilityPlans = "stability"
 
 // publish adds runs to the published map of stability.
 func (c *studyCmd) publish(a *app) error {
+	for _, dir := range c.Take {
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return bad("--take %s: no such folder", dir)
+		}
+	}
 	var grids []*study.Grid
 	for _, name := range studies.Names() {
 		if !strings.HasPrefix(name, stabilityPlans+"/") {

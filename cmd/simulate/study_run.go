@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,7 +52,8 @@ func (a *app) runStudy(s studyRun) error {
 	}
 	whole := cmp.Or(o.Dir, s.Out, filepath.Join("runs", s.plan.Name+"-"+grid.Hash()))
 	o.Dir = filepath.Join(whole, o.Shard.Folder())
-	tables, err := s.tables.tables("", grid.Index())
+	index := grid.Index()
+	tables, err := s.tables.tables("", index)
 	if err != nil {
 		return err
 	}
@@ -59,7 +63,10 @@ func (a *app) runStudy(s studyRun) error {
 	if err := ownPage(o.Dir, s.maker); err != nil {
 		return err
 	}
-	a.warnNoEffect(s.Quiet, s.loss, "the page has all of them", grid.Index().NoEffects())
+	if old, err := study.ReadIndex(o.Dir); err == nil && len(o.Only) == 0 && old.Replaced(index) {
+		fmt.Fprintf(a.stderr, "simulate: note: %s had the plan %s: its cells stay, its tables and plots are replaced\n", o.Dir, old.Name)
+	}
+	a.warnNoEffect(s.Quiet, s.loss, "the page has all of them", index.Only(o.Only).NoEffects())
 	if s.announce && !s.Quiet {
 		if err := a.announce(grid, o); err != nil {
 			return err
@@ -132,6 +139,15 @@ func (a *app) showStudy(done *study.Folder, dir, out, maker string, asJSON bool)
 	if doc.Plots, err = savePictures(out, pictures); err != nil {
 		return err
 	}
+	plots := filepath.Join(out, "plots")
+	for _, pattern := range []string{"by-*.svg", "dose-*.svg", "map-*.svg"} { // of factors that the plan no longer has
+		old, _ := fs.Glob(os.DirFS(plots), pattern) // which is valid
+		for _, name := range old {
+			if path := filepath.Join(plots, name); !slices.Contains(doc.Plots, path) {
+				os.Remove(path)
+			}
+		}
+	}
 	if asJSON {
 		return a.printJSON(doc)
 	}
@@ -185,9 +201,9 @@ func (a *app) dryRun(g *study.Grid, o study.Options, loss bool) error {
 	if err != nil {
 		return err
 	}
-	a.warnNoEffect(false, loss, "the page of the sweep has all of them", g.Index().NoEffects())
-	runs := len(g.Runs())
-	fmt.Fprintf(a.stdout, "%s, %s, %s (equal recipes are counted once)\n", figure.Count(len(g.Commands), "point"), figure.Count(len(g.Cells), "cell"), figure.Count(runs, "run"))
+	asked := g.Index().Only(o.Only)
+	a.warnNoEffect(false, loss, "the page of the sweep has all of them", asked.NoEffects())
+	fmt.Fprintf(a.stdout, "%s, %s, %s (equal recipes are counted once)\n", figure.Count(len(asked.Arms), "point"), figure.Count(asked.Cells(), "cell"), figure.Count(asked.Runs(), "run"))
 	if part := o.Shard; part.Count > 0 {
 		fmt.Fprintf(a.stdout, "Part %d of %d: ", part.Index, part.Count)
 	}

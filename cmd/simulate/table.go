@@ -224,11 +224,7 @@ func (a *app) printTable(t *figure.Figure) {
 
 // styledLines are the lines of a text, each in a style of its own.
 func styledLines(e figure.Emphasis, text string) string {
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		lines[i] = styles[e].Styled(line)
-	}
-	return strings.Join(lines, "\n")
+	return strings.Join(each(strings.Split(text, "\n"), styles[e].Styled), "\n")
 }
 
 // gap is the blank between two columns.

@@ -23,7 +23,7 @@ import (
 type trainCmd struct {
 	Recipe string `arg:"" complete:"recipes" optional:"" default:"default" help:"A shipped recipe or a file; without it, the recipe default."`
 	configFlag
-	Partial bool   `help:"With --config, train although its loss or advantage has no counterpart in a recipe."`
+	Partial bool   `needs:"--config" help:"With --config, train although its loss or advantage has no counterpart in a recipe."`
 	Dump    string `help:"Write one JSON line per sampled response; a name ending in .gz is compressed." placeholder:"FILE" complete:"files"`
 	scorerFlags
 	Recompute bool `help:"Compute activations again in the backward pass instead of keeping them: less memory, more time, the same bits."`

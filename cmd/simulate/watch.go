@@ -23,7 +23,7 @@ import (
 type watchCmd struct {
 	Dir   string        `arg:"" complete:"dirs" help:"The folder that a run writes: its metrics.jsonl, dumps of its batches, or both, at any depth."`
 	Every time.Duration `help:"Time between two looks at the folder." default:"2s" placeholder:"TIME"`
-	Once  bool          `help:"Read what is there, and end."`
+	Once  bool          `overrides:"--every" help:"Read what is there, and end."`
 }
 
 // Run follows the folder until the run has ended or a signal comes.
@@ -50,8 +50,8 @@ func (c *watchCmd) Run(a *app) error {
 		case <-time.After(c.Every):
 		}
 	}
-	if len(w.files) == 0 {
-		return bad("%s: neither %s nor a dump in this folder", c.Dir, record.MetricsFile)
+	if !w.found {
+		return cmp.Or(sweepFolder(c.Dir), bad("%s: neither %s nor a dump in this folder", c.Dir, record.MetricsFile))
 	}
 	w.conclude(c.Dir)
 	return nil
@@ -62,6 +62,7 @@ type watcher struct {
 	*app
 	rates          *stability.Alarms
 	files          map[string]*watched
+	found          bool // metrics, or a row of a dump
 	updates, dumps int
 	alarms         int
 	first          string // where the first alarm was
@@ -95,6 +96,7 @@ func (w *watcher) look(dir string, once bool) (ended bool, err error) {
 			fmt.Fprintf(w.stderr, "simulate: note: %s: %s\n", path, oneLine(err.Error()))
 		}
 		if isMetrics(path) {
+			w.found = true
 			runs++
 			if unfinished == nil {
 				finished++
@@ -185,8 +187,12 @@ func (w *watcher) dump(path string, f *watched, at io.ReaderAt, size int64) erro
 	if err := analysis.Read(reader.Input{Name: path, At: at, Size: size}); err != nil {
 		return err
 	}
-	w.dumps++
 	r, rings := analysis.Report(), map[string]bool{}
+	if r.NoRow() != "" {
+		return nil
+	}
+	w.found = true
+	w.dumps++
 	w.tell(path, "dump", func() (last int, fired []diagnose.Alarm) {
 		for _, alarm := range r.Alarms {
 			if rings[alarm.Rule] = alarm.Fired; alarm.Fired && !f.rings[alarm.Rule] && alarm.Rates != nil {

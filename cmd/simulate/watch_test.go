@@ -72,6 +72,8 @@ func TestWatchOnce(t *testing.T) {
 			}
 			return text
 		}(), 0, "update 30: token chi² above 1 (now 1.5"},
+		"sweep":   {"plan.yaml", "name: x", statusBadInput, "sweep: a sweep's folder: simulate sweep report "},
+		"no rows": {"runs.jsonl", `{"run":"x","reward":1}` + "\n", statusBadInput, "neither metrics.jsonl nor a dump"},
 		"nothing": {"notes.txt", "x", statusBadInput, "neither metrics.jsonl nor a dump"},
 		"damaged": {"metrics.jsonl", "no JSON\n" + `{"step":7}` + "\n", 0, "not a line of metrics: \"no JSON\\n\"\nFinding: no alarm in 7 updates."},
 	} {

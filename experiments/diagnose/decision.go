@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -281,10 +282,7 @@ func named(p *correction.Pipeline) string {
 	if weights != nil {
 		rules = slices.Insert(rules, 0, *weights)
 	}
-	var list []string
-	for _, r := range rules {
-		list = append(list, fmt.Sprintf("%s (%s)", r.Name, written("."+r.Name, &r)))
-	}
+	list := each(rules, func(r correction.Rule) string { return fmt.Sprintf("%s (%s)", r.Name, written("."+r.Name, &r)) })
 	return strings.Join(list, " and ")
 }
 
@@ -445,12 +443,10 @@ var alarms = []alarm{
 
 // alarmsOf are all rules on a gap whose mean ratio is z standard errors off.
 func alarmsOf(g *Gap, z float64, rates *stability.Alarms) []Alarm {
-	list := make([]Alarm, 0, len(alarms))
-	for _, a := range alarms {
+	return each(alarms, func(a alarm) Alarm {
 		v := a.value(g, z)
-		list = append(list, Alarm{Rule: a.rule, Source: a.source, Value: v, Limit: a.limit, Fired: fires(v, a.limit, a.below)}.rated(a, rates))
-	}
-	return list
+		return Alarm{Rule: a.rule, Source: a.source, Value: v, Limit: a.limit, Fired: fires(v, a.limit, a.below)}.rated(a, rates)
+	})
 }
 
 // alarms are the rules of training that the dump has the columns for. Their rows of the table come
@@ -697,28 +693,33 @@ func (t *trial) recommend(evaluated []Decision) (*Fix, map[string]string) {
 type Paste struct {
 	// Framework is whose syntax it is; empty for a recipe of this program.
 	Framework string `json:"framework,omitempty"`
+	// Unwritten is the framework whose setting cannot be written, in the place of which there is a recipe.
+	Unwritten string `json:"unwritten,omitempty"`
 	Text      string `json:"text"`
 }
 
 // paste is the recommended setting for the framework that was asked for, else of the configuration, else of the dump's format; as a recipe
-// where none of them says whose the run is.
+// where none of them says whose the run is, and for a framework whose settings are not written.
 func (a *Analysis) paste(r *Report) *Paste {
 	if r.Recommended == nil {
 		return nil
 	}
-	names := []string{a.options.Framework}
+	named := a.options.Framework
 	if c := a.options.Config; c != nil {
-		names = append(names, c.Framework)
+		named = cmp.Or(named, c.Framework)
 	}
+	names := []string{named}
 	for _, in := range r.Inputs {
-		names = append(names, in.Format)
+		if named == "" {
+			names = append(names, in.Format)
+		}
 	}
 	for _, name := range names {
 		if name == "miles" {
 			name = "slime" // whose keys it has
 		}
 		if text := r.Config[ConfigKey(strings.TrimSuffix(name, "-transport"))]; text != "" {
-			return &Paste{name, text}
+			return &Paste{Framework: name, Text: text}
 		}
 	}
 	last := r.Decisions[len(r.Decisions)-1]
@@ -726,7 +727,7 @@ func (a *Analysis) paste(r *Report) *Paste {
 	if last.Row == "routing" {
 		text += "routing: {replay: r3, gates: recorded}\n"
 	}
-	return &Paste{Text: text}
+	return &Paste{Unwritten: named, Text: text}
 }
 
 // briefly is a correction as a recipe has it, without the parameters that are off by default.

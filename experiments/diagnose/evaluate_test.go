@@ -180,7 +180,7 @@ func TestPasteSpeaksTheRunsLanguage(t *testing.T) {
 		name    string
 		options Options
 		format  string
-		want    string
+		want    string // the framework
 	}{
 		{"nothing", Options{}, "neutral", ""},
 		{"flag", Options{Framework: "trl", Config: skyrl}, "verl", "trl"},
@@ -188,11 +188,14 @@ func TestPasteSpeaksTheRunsLanguage(t *testing.T) {
 		{"dump", Options{}, "prime-transport", "prime-transport"},
 		{"dump of miles", Options{}, "miles", "slime"},
 		{"not written", Options{Framework: "rllm"}, "neutral", ""},
+		{"not written, and a dump of another framework", Options{Framework: "rllm"}, "nemo", ""},
 	} {
 		r := Report{Inputs: []Input{{Format: c.format}}, Decisions: decided, Recommended: recommended, Config: config}
 		r.Paste = New(c.options).paste(&r)
 		if r.Paste == nil || r.Paste.Framework != c.want || c.want == "" && !strings.HasPrefix(r.Paste.Text, "correction: ") {
 			t.Errorf("%s: %+v", c.name, r.Paste)
+		} else if c.want == "" && r.Paste.Unwritten != c.options.Framework {
+			t.Errorf("%s: unwritten %q", c.name, r.Paste.Unwritten)
 		}
 	}
 }

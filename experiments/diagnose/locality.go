@@ -253,11 +253,7 @@ func pick[T any](column []T, at []int) []T {
 	if column == nil {
 		return nil
 	}
-	list := make([]T, len(at))
-	for i, n := range at {
-		list[i] = column[n]
-	}
-	return list
+	return each(at, func(n int) T { return column[n] })
 }
 
 // local names the set of tokens that holds most of the gap, and judges the others without it.

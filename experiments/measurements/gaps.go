@@ -108,11 +108,8 @@ var pairMetrics = map[string]func(s *scoredPair) []float64{
 	// Along responses: the prefix lengths, the mean |log product ratio| over the tokens of each, and the mean |dlogp| by quarter of
 	// the positions, also matched on probability.
 	"prefix lengths": func(s *scoredPair) []float64 { return prefixLengths(s.q.Tokens) },
-	"|log product ratio| by length": func(s *scoredPair) (out []float64) {
-		for _, sums := range logProducts(s.Batch, prefixLengths(s.q.Tokens)) {
-			out = append(out, stats.Average(stats.Magnitudes(sums)))
-		}
-		return out
+	"|log product ratio| by length": func(s *scoredPair) []float64 {
+		return claim.Each(logProducts(s.Batch, prefixLengths(s.q.Tokens)), func(sums []float64) float64 { return stats.Average(stats.Magnitudes(sums)) })
 	},
 	"|dlogp| by quarter":          func(s *scoredPair) []float64 { return s.quarters()[0] },
 	"|dlogp| by quarter, matched": func(s *scoredPair) []float64 { return s.quarters()[1] },

@@ -536,14 +536,10 @@ func rungTable(j *claim.Judge) *figure.Figure {
 			return figure.Number(stats.Average(y), 3)
 		}
 		cells := []figure.Cell{figure.Word(string(r.Family) + ", " + r.short()), figure.Word(fmt.Sprint(len(metricKL.values(r, f.runs))))}
-		for _, m := range []*gapMetric{{entry: entropyOf}, {entry: lengthMean}, metricKL, metricK3, metricTail, metricFlips, metricHit} {
-			cells = append(cells, number(m.values(r, f.runs)))
-		}
+		values := func(m *gapMetric) figure.Cell { return number(m.values(r, f.runs)) }
+		cells = append(cells, claim.Each([]*gapMetric{{entry: entropyOf}, {entry: lengthMean}, metricKL, metricK3, metricTail, metricFlips, metricHit}, values)...)
 		cells = append(cells, number(stats.Each(metricFlips.values(r, f.runs), func(y float64) float64 { return 1 - elementary.Pow(1-y, float64(r.Size.Layers)) })))
-		for _, m := range []*gapMetric{metricReplayed, metricReplayedTail, metricFP16} {
-			cells = append(cells, number(m.values(r, f.runs)))
-		}
-		t.Add(cells...)
+		t.Add(append(cells, claim.Each([]*gapMetric{metricReplayed, metricReplayedTail, metricFP16}, values)...)...)
 	}
 	return t
 }

@@ -65,11 +65,8 @@ func (m *passkEstimates) estimate(o *claim.Observation, name string, whole []pas
 	}
 	// A single draw of k says only whether it held a correct response; its variance
 	// is known from the truth.
-	var counted []float64
 	single := 0.0
-	for _, tallies := range few {
-		counted = append(counted, passk.Mean(tallies, m.Single))
-	}
+	counted := claim.Each(few, func(tallies []passk.Tally) float64 { return passk.Mean(tallies, m.Single) })
 	for _, t := range whole {
 		q := t.PassAt(m.Single)
 		single += float64(q*(1-q)) / float64(len(whole)*len(whole))

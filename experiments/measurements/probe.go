@@ -56,13 +56,10 @@ func chainPrompts(rng *rand.Rand, n int) []task.Prompt {
 // promptsFor gives every sequence a prompt: of the chain task where the
 // vocabulary is its own, else four random tokens.
 func promptsFor(rng *rand.Rand, vocab, n int) [][]int32 {
-	out := make([][]int32, n)
 	if vocab == len(task.NewChain().Vocab()) {
-		for i, p := range chainPrompts(rng, n) {
-			out[i] = p.Tokens
-		}
-		return out
+		return claim.Each(chainPrompts(rng, n), func(p task.Prompt) []int32 { return p.Tokens })
 	}
+	out := make([][]int32, n)
 	for i := range out {
 		for range 4 {
 			out[i] = append(out[i], int32(rng.IntN(vocab)))

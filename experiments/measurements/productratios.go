@@ -166,12 +166,9 @@ func weightMoments(sums []float64) (first, second float64) {
 	return first, second
 }
 
-func (p *panel) quantity(name string) (out []float64) {
+func (p *panel) quantity(name string) []float64 {
 	if of, ok := quantities[name]; ok {
-		for _, sums := range p.Sum {
-			out = append(out, of(sums))
-		}
-		return out
+		return claim.Each(p.Sum, of)
 	}
 	known := map[string][]float64{"spread": p.spread, "token chi2": {p.chi2}, "responses": {float64(len(p.Sum[0]))}, "tokens outside": p.tokensOut}
 	if x, ok := known[name]; ok {

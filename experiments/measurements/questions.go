@@ -26,14 +26,11 @@ func (q *attempts) Ask(e *claim.Env, p *model.Params) map[string]float64 {
 }
 
 // chainTallies are the responses of weights to held-out prompts of the chain task, by prompt.
-func chainTallies(e *claim.Env, p *model.Params, difficulty string, prompts, samples []int) (tallies []passk.Tally) {
+func chainTallies(e *claim.Env, p *model.Params, difficulty string, prompts, samples []int) []passk.Tally {
 	r := claim.Must(recipe.Load("default", fmt.Sprintf("task={name: chain, difficulty: %s}", difficulty)))
 	r.Seed = e.Seed
 	all := claim.Must(trainer.Evaluate(e.Context(), p, r, trainer.Attempts{Prompts: prompts[e.Size], Samples: samples[e.Size]}, trainer.Options{Cores: e.Cores}))
-	for _, p := range all.Prompts {
-		tallies = append(tallies, p.Tally)
-	}
-	return tallies
+	return claim.Each(all.Prompts, func(p trainer.PromptTally) passk.Tally { return p.Tally })
 }
 
 // searches asks trained weights for answers to fresh prompts of the search task, whose root is found with a number of candidates in that range.

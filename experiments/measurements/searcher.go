@@ -258,11 +258,11 @@ func (m *searchers) Measure(e *claim.Env, o *claim.Observation) {
 		r := claim.Must(recipe.Load("default", "rollout.pool={prompts: 128}", "reward="+cmp.Or(a.Reward, "exact")))
 		run.limit, run.scorer, run.filter = a.Limit, r.Reward.New(), a.Filter
 		_, steps := run.train(e.Rand(uint64(10 + k)))
-		length, pass := each(steps, func(s *searcherStep) float64 { return s.length }), each(steps, func(s *searcherStep) float64 { return s.pass })
+		length, pass := claim.Each(steps, func(s searcherStep) float64 { return s.length }), claim.Each(steps, func(s searcherStep) float64 { return s.pass })
 		last := len(steps) - max(len(steps)/12, 1)
 		values := []float64{stats.Average(length[last:]), stats.Average(pass[last:])}
 		if m.Correlation {
-			values = append(values, stats.Spearman(length, each(steps, func(s *searcherStep) float64 { return s.kl / max(s.length, 1) })))
+			values = append(values, stats.Spearman(length, claim.Each(steps, func(s searcherStep) float64 { return s.kl / max(s.length, 1) })))
 		}
 		o.Set(a.Start.Name, values...)
 	}
@@ -283,15 +283,15 @@ func (m *searchLengths) Measure(e *claim.Env, o *claim.Observation) {
 		e.Continue()
 		run, rng := start.run(e), e.Rand(uint64(10+k))
 		last, steps := run.train(rng)
-		length := func(s *searcherStep) float64 { return s.length }
+		length := func(s searcherStep) float64 { return s.length }
 		a, b := ends(steps, length)
 		firsts, lasts = append(firsts, a), append(lasts, b)
-		course := each(steps, length)
+		course := claim.Each(steps, length)
 		o.Set(start.Name+", length", claim.Blocks(course, max(len(course)/12, 1))...)
 		if start.Name != m.Examined {
 			continue
 		}
-		c0, c1 := ends(steps, func(s *searcherStep) float64 { return candidateTokens * s.checks })
+		c0, c1 := ends(steps, func(s searcherStep) float64 { return candidateTokens * s.checks })
 		o.Set("growth", b-a, c1-c0)
 		n := e.Pick(6000, 2000, 300)
 		for _, of := range []struct {
@@ -315,11 +315,11 @@ func (m *searchLengths) Measure(e *claim.Env, o *claim.Observation) {
 }
 
 // ends are means over the first and the last twelfth of the updates.
-func ends(x []searcherStep, of func(*searcherStep) float64) (first, last float64) {
+func ends(x []searcherStep, of func(searcherStep) float64) (first, last float64) {
 	part := max(len(x)/12, 1)
 	for i := range part {
-		first += of(&x[i]) / float64(part)
-		last += of(&x[len(x)-1-i]) / float64(part)
+		first += of(x[i]) / float64(part)
+		last += of(x[len(x)-1-i]) / float64(part)
 	}
 	return first, last
 }

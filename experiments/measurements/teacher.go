@@ -105,9 +105,8 @@ func (t *teacherGradients) record(o *claim.Observation, l *measure.Learner, b *b
 		if k == len(t.Bins)-1 {
 			exact := of(alone{&loss.GKD{Coef: 1, Direction: "reverse"}})
 			forward := of(alone{&loss.GKD{Coef: 1, TopK: 10, Direction: "forward"}})
-			for _, g := range [][]float64{asLoss, advantages[0], advantages[1], forward} {
-				along = append(along, stats.Dot(g, exact)/(norm(g)*norm(exact)))
-			}
+			cosine := func(g []float64) float64 { return stats.Dot(g, exact) / (norm(g) * norm(exact)) }
+			along = append(along, claim.Each([][]float64{asLoss, advantages[0], advantages[1], forward}, cosine)...)
 		}
 	}
 	b.Guided, b.Advantage = nil, own

@@ -98,10 +98,10 @@ func setCut(o *claim.Observation, level string, now *batch.Batch) {
 	}
 	var logp, ratio, tv, count [trustTenths]float64
 	bins := max(1, min(trustBins, len(list)/(5*trustTenths)))
-	byShift := stats.Order(each(list, func(m *moved) float64 { return math.Abs(m.shift) }))
+	byShift := stats.Order(claim.Each(list, func(m moved) float64 { return math.Abs(m.shift) }))
 	for bin := range bins {
 		part := byShift[bin*len(list)/bins : (bin+1)*len(list)/bins]
-		for rank, at := range stats.Order(each(part, func(n *int) float64 { return list[*n].logp })) {
+		for rank, at := range stats.Order(claim.Each(part, func(n int) float64 { return list[n].logp })) {
 			m, k := &list[part[at]], rank*trustTenths/len(part)
 			logp[k] += m.logp
 			count[k]++
@@ -134,13 +134,4 @@ func setCut(o *claim.Observation, level string, now *batch.Batch) {
 	}
 	o.Set(level+" cut after a small shift", small, cut)
 	o.Set(level+" left after a large shift", left, far)
-}
-
-// each is a figure of every entry of a list.
-func each[T any](list []T, of func(*T) float64) []float64 {
-	out := make([]float64, len(list))
-	for i := range list {
-		out[i] = of(&list[i])
-	}
-	return out
 }

@@ -140,7 +140,7 @@ func (d *Folder) lacks(wanted []place) string {
 	if len(list) == 0 {
 		return ""
 	}
-	of := fmt.Sprintf("%d of %d runs are missing", len(list), len(d.heads()))
+	of := fmt.Sprintf("%d of %d runs are missing", len(list), d.Runs())
 	if d.Ladder != nil {
 		of = fmt.Sprintf("at least %d runs are missing", len(list))
 	}
@@ -192,14 +192,12 @@ func WriteTables(dir string, o Tables) (*Folder, error) {
 // finish is Finish with the cells read and the folder held.
 func (d *Folder) finish(o Tables) error {
 	err := d.store.withCells(func(cells *record.Cells) error {
-		var keys []string
 		for _, head := range d.heads() {
-			keys = append(keys, head.Key)
 			if cell := cells.Get(head.Key); cell != nil {
 				cell.Arm, cell.Seed = head.Arm, head.Seed // as this plan calls it
 			}
 		}
-		return cells.Seal(keys)
+		return cells.Seal(d.keys())
 	})
 	if err != nil {
 		return err

@@ -67,7 +67,7 @@ func (p *Plan) Grid(load Loader, only ...Condition) (*Grid, error) {
 		}
 		for _, c := range changes {
 			if strings.HasPrefix(c.String(), "seed=") {
-				return nil, recipe.Faults{{Source: c.Source(), Path: "seed", Problem: "the seeds of a sweep stand under seeds"}}
+				return nil, recipe.Faults{{Source: c.Source(), Path: "seed", Problem: "the seeds of a sweep stand under seeds, or give --seeds N --seed FIRST"}}
 			}
 		}
 		var r recipe.Recipe
@@ -182,10 +182,7 @@ func meetsOne(list []Condition, values map[string]string) bool {
 
 // placed adds to faults the point at which they are.
 func placed(err error, factors []Factor, values map[string]string) error {
-	var where []string
-	for _, f := range factors {
-		where = append(where, f.Name+"="+values[f.Name])
-	}
+	where := each(factors, func(f Factor) string { return f.Name + "=" + values[f.Name] })
 	if len(where) == 0 {
 		return err
 	}

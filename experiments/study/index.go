@@ -96,6 +96,15 @@ func (x *Index) keep(old *Index, only []Condition) {
 	}
 }
 
+// Replaced reports whether another index lacks a cell of this one, whose row then stands in no table.
+func (x *Index) Replaced(by *Index) bool {
+	kept := map[string]bool{}
+	for _, key := range by.keys() {
+		kept[key] = true
+	}
+	return slices.ContainsFunc(x.keys(), func(key string) bool { return !kept[key] })
+}
+
 // columns are the names of the columns that the factors make: each factor's, and
 // after it those of its labels.
 func (x *Index) columns() []string {
@@ -121,6 +130,18 @@ func (x *Index) heads() (list []record.Cell) {
 	return list
 }
 
+// keys are those of heads.
+func (x *Index) keys() []string { return each(x.heads(), func(c record.Cell) string { return c.Key }) }
+
+// each is what a function makes of every entry of a list.
+func each[T, U any](list []T, of func(T) U) []U {
+	made := make([]U, len(list))
+	for i, x := range list {
+		made[i] = of(x)
+	}
+	return made
+}
+
 // armName is an arm's name, or its values in the order of the factors.
 func (x *Index) armName(a *Arm) string {
 	if len(x.Factors) == 0 {
@@ -131,25 +152,25 @@ func (x *Index) armName(a *Arm) string {
 
 // valuesBut are an arm's values in the order of the factors, without that of one.
 func (x *Index) valuesBut(factor string, values map[string]string) string {
-	var names []string
-	for _, f := range x.Factors {
-		if f.Name != factor {
-			names = append(names, values[f.Name])
-		}
-	}
-	return strings.Join(names, ", ")
+	others := slices.DeleteFunc(slices.Clone(x.Factors), func(f IndexFactor) bool { return f.Name == factor })
+	return strings.Join(each(others, func(f IndexFactor) string { return values[f.Name] }), ", ")
 }
 
 // level names the values of the factors that vary but one.
 func (x *Index) level(but string, values map[string]string) string {
-	var parts []string
-	for _, f := range x.Factors {
-		if f.Name != but && len(f.Values) > 1 {
-			parts = append(parts, f.Name+"="+values[f.Name])
-		}
-	}
-	return strings.Join(parts, ", ")
+	varied := slices.DeleteFunc(slices.Clone(x.Factors), func(f IndexFactor) bool { return f.Name == but || len(f.Values) < 2 })
+	return strings.Join(each(varied, func(f IndexFactor) string { return f.Name + "=" + values[f.Name] }), ", ")
 }
+
+// Only is the index of the arms that meet one of the conditions, of all where there is none.
+func (x *Index) Only(conditions []Condition) *Index {
+	part := *x
+	part.Arms = slices.DeleteFunc(slices.Clone(x.Arms), func(a Arm) bool { return len(conditions) > 0 && !meetsOne(conditions, a.Values) })
+	return &part
+}
+
+// Runs counts those of the plan: equal recipes are one.
+func (x *Index) Runs() int { return len(x.heads()) }
 
 // Cells counts those of the plan.
 func (x *Index) Cells() (n int) {

@@ -80,11 +80,7 @@ func (j ClusterJob) Last() int { return j.Parts - 1 }
 
 // Words are the arguments as a shell takes them.
 func (j ClusterJob) Words() string {
-	words := make([]string, len(j.Args))
-	for i, arg := range j.Args {
-		words[i] = record.ShellWord(arg)
-	}
-	return strings.Join(words, " ")
+	return strings.Join(each(j.Args, record.ShellWord), " ")
 }
 
 // Merge is the command that puts the parts together.
@@ -106,9 +102,7 @@ func yamlList(items ...any) string {
 	for _, item := range items {
 		switch item := item.(type) {
 		case []string:
-			for _, word := range item {
-				words = append(words, strconv.Quote(word))
-			}
+			words = append(words, each(item, strconv.Quote)...)
 		default:
 			words = append(words, strconv.Quote(fmt.Sprint(item)))
 		}

@@ -265,12 +265,22 @@ func TestParseLadder(t *testing.T) {
 		{"confirms nothing", "confirm: [7]", "checks what a ladder located"},
 		{"confirms the same seed", "rates: {from: 1e-4}\nseeds: [7]\nconfirm: [7]", "seed 7 is among those before"},
 		{"fresh without confirm", "rates: {from: 1e-4}\nseeds: [7]\nfresh: [8]", "checks what other models judged"},
+		{"a check without rates", "judge: [{statistic: limit, arms: [a], over: b, needs: above, bound: 1}]", "p.yaml:2: judge: compares limits and levels"},
+		{"an unknown statistic", "rates: {from: 1e-4}\njudge: [{statistic: limits, arms: [a], over: b, needs: above, bound: 1}]", `p.yaml:3: judge[0]: statistic: unknown name "limits": did you mean "limit"?`},
+		{"an unknown need", "rates: {from: 1e-4}\njudge: [{statistic: limit, arms: [a], over: b, needs: abvoe, bound: 1}]", `judge[0]: needs: unknown name "abvoe": did you mean "above"?`},
+		{"a check without arms", "rates: {from: 1e-4}\njudge: [{statistic: limit, over: b, needs: above, bound: 1}]", "judge[0]: arms: missing"},
+		{"a check without a bound", "rates: {from: 1e-4}\njudge: [{statistic: limit, arms: [a], over: b, needs: above}]", "judge[0]: bound: 0: a ratio of limits needs a bound above 0"},
+		{"a last rate without a place", "rates: {from: 1e-4}\njudge: [{statistic: final, arms: [a], over: b, needs: above, bound: 0}]", "judge[0]: statistic final needs one of at"},
+		{"a check since one arm", "rates: {from: 1e-4}\njudge: [{statistic: level, arms: [a], over: b, since: [c], needs: above, bound: 0}]", "judge[0]: since: names two arms"},
+		{"an arm that the plan has not", "arms: [{name: none}, {name: tis}]\nrates: {from: 1e-4}\njudge: [{statistic: limit, arms: [tsi], over: none, needs: above, bound: 1}]", `p.yaml:4: judge[0]: no such arm: unknown name "tsi": did you mean "tis"?`},
+		{"half the limit of no arm", "arms: [{name: none}, {name: tis}]\nrates: {from: 1e-4}\njudge: [{statistic: final, half limit of: x, arms: [tis], over: none, needs: above, bound: 0}]", `no such arm: unknown name "x"`},
 		{"a model without a folder", "models: [{recipe: chain-base}]", "needs the recipe of a warm start and the folder"},
 	} {
 		if _, err := Parse("p.yaml", []byte("base: headline\n"+k.text+"\n")); err == nil || !strings.Contains(err.Error(), k.want) {
 			t.Errorf("%s: %v", k.name, err)
 		}
 	}
+	must.Get(Parse("p.yaml", []byte("base: headline\narms: [{name: none}, {name: tis}]\nrates: {from: 1e-4}\nexcept: [{arm: tis}]\njudge: [{statistic: limit, arms: [tis], over: none, needs: above, bound: 1}]\n")))(t) // left out, and known
 }
 
 // TestLadderOnlyOfRate: rates that are asked for by name are run for every seed, whatever the ladder would begin with.

@@ -54,6 +54,8 @@ type Declared struct {
 	// difference above or below Bound, or within it on both sides.
 	Needs string  `yaml:"needs" json:"needs"`
 	Bound float64 `yaml:"bound" json:"bound"`
+
+	line string // where it was written, as file:line
 }
 
 // ladderArm is an arm over its rates, with what it came to.
@@ -149,12 +151,7 @@ func (a *ladderArm) levelAt() int {
 }
 
 // finals are the last pass rates of runs.
-func finals(rows []*Row) (list []float64) {
-	for _, r := range rows {
-		list = append(list, r.finalRate())
-	}
-	return list
-}
+func finals(rows []*Row) []float64 { return each(rows, func(r *Row) float64 { return r.finalRate() }) }
 
 // shared are the last pass rates of arms by the models that all of them have.
 func shared(arms ...[]*Row) (list [][]float64) {
@@ -194,13 +191,10 @@ func (d *Folder) Limits() *stability.Study {
 	arms := d.ladderArms()
 	s := &stability.Study{Name: d.Name, Title: d.Title, Arms: []stability.Arm{}, Checks: []stability.Check{}}
 	s.Equal, s.None = arms[0].stressor, arms[0].method
-	var factors []string
-	for _, f := range d.Factors {
-		if f.Name != d.rateColumn() && f.Name != methodFactor && f.Name != ArmFactor {
-			factors = append(factors, f.Name)
-		}
-	}
-	s.Factor = strings.Join(factors, ", ")
+	others := slices.DeleteFunc(slices.Clone(d.Factors), func(f IndexFactor) bool {
+		return slices.Contains([]string{d.rateColumn(), methodFactor, ArmFactor}, f.Name)
+	})
+	s.Factor = strings.Join(each(others, func(f IndexFactor) string { return f.Name }), ", ")
 	for _, all := range arms {
 		equal := arms[slices.IndexFunc(arms, func(o *ladderArm) bool { return o.within == all.within })] // the first with its value of Index.Within
 		none := new(ladderArm)

@@ -76,11 +76,10 @@ func limitsFinding(s *stability.Study, ladder bool) string {
 	if !ladder {
 		return stableFinding(s)
 	}
-	var limits []string
-	for _, a := range uncorrected(s) {
-		limits = append(limits, fmt.Sprintf("%s: %s", a.Stressor, a.Limit.Text(stability.RateText)))
-	}
-	if limits == nil {
+	limits := each(uncorrected(s), func(a stability.Arm) string {
+		return fmt.Sprintf("%s: %s", a.Stressor, a.Limit.Text(stability.RateText))
+	})
+	if len(limits) == 0 {
 		return ""
 	}
 	text := fmt.Sprintf(s.Baseline("Largest stable learning rate without a correction, by %s: %s."), cmp.Or(s.Factor, "stressor"), strings.Join(limits, "; "))
@@ -558,13 +557,9 @@ func (g *Grid) take(dir string, from []string) (*Folder, error) {
 
 // seal writes the cells and the plan of a folder of the map. Outcomes that the folders before it have are not stored again.
 func (d *Folder) seal(stored *record.Cells) error {
-	var keys []string
-	for _, head := range d.heads() {
-		keys = append(keys, head.Key)
-	}
 	once, err := d.store.cells.Sharing(stored)
 	if err == nil {
-		err = once.Seal(keys)
+		err = once.Seal(d.keys())
 	}
 	if err != nil {
 		return err

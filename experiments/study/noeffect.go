@@ -59,11 +59,10 @@ func (x *Index) where(points []int) string {
 
 // cannotAct names the parts of a point that cannot act, without the reasons.
 func (p *Arm) cannotAct() string {
-	var parts []string
-	for _, note := range p.CannotAct {
+	parts := each(p.CannotAct, func(note string) string {
 		part, _, _ := strings.Cut(note, ": ")
-		parts = append(parts, part)
-	}
+		return part
+	})
 	return strings.Join(parts, "; ")
 }
 
@@ -94,10 +93,7 @@ func (d *Folder) marks() [][2]string {
 	marks, some := make([][2]string, len(d.Arms)), false
 	first := map[string]string{}
 	for i, p := range d.Arms {
-		var trained []string
-		for _, run := range p.Keys {
-			trained = append(trained, cmp.Or(same[run], run))
-		}
+		trained := each(p.Keys, func(run string) string { return cmp.Or(same[run], run) })
 		key := strings.Join(trained, " ")
 		like, ok := first[key]
 		if !ok {

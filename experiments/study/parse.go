@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"driftlab/experiments/study/judge"
+	"driftlab/trainer/method"
 	"driftlab/trainer/recipe"
 )
 
@@ -72,6 +74,7 @@ func Parse(file string, text []byte) (*Plan, error) {
 			fault(fmt.Sprintf("predict[%d]", i), "%q: with a ladder, write the values of all factors but the rate, the method last and positive numbers before it, such as 13.1M, 16, none", label)
 		}
 	}
+	faults = append(faults, p.wrongArms()...)
 	if len(p.Bases) == 0 {
 		fault("base", "missing: name a recipe to start from, shipped or a file, such as base: headline")
 	}
@@ -92,6 +95,37 @@ func Parse(file string, text []byte) (*Plan, error) {
 		return nil, faults
 	}
 	return p, nil
+}
+
+// wrongArms are the faults of declared checks whose arms the plan does not have. Arms that only, except or fewer leave out are no fault.
+func (p *Plan) wrongArms() (faults recipe.Faults) {
+	if len(p.Judge) == 0 || len(p.Bases) == 0 {
+		return nil
+	}
+	x := &Index{Factors: p.indexFactors(), Ladder: p.Ladder}
+	rate := x.rateColumn()
+	if rate == "" {
+		return recipe.Faults{{Source: p.Judge[0].line, Path: "judge", Problem: "compares limits and levels of arms over learning rates: write rates, such as {from: 5e-4}"}}
+	}
+	factors := slices.DeleteFunc(slices.Clone(p.factors()), func(f Factor) bool { return f.Name == rate })
+	var labels []string
+	for _, chosen := range product(factors) {
+		values, _, _ := p.point(factors, chosen)
+		labels = append(labels, x.valuesBut(rate, values))
+	}
+	for i, check := range p.Judge {
+		named := append(slices.Concat(check.Arms, check.Since), check.Over)
+		if check.HalfLimit != "" {
+			named = append(named, check.HalfLimit)
+		}
+		for _, label := range named {
+			if !slices.Contains(labels, label) {
+				problem := "a label is the values of all factors but the rate, in the order of the factors"
+				faults = append(faults, recipe.Fault{Source: check.line, Path: fmt.Sprintf("judge[%d]", i), Problem: fmt.Sprintf("no such arm: %v; %s", method.UnknownName(label, labels), problem)})
+			}
+		}
+	}
+	return faults
 }
 
 // ParseFlags makes a plan of recipes and of texts of --sweep, by the rules of a file.
@@ -122,13 +156,7 @@ func ParseFlags(bases, sweeps []string) (*Plan, error) {
 
 // nameOfFactors names a sweep after its recipes, if there are several, and the fields that it varies.
 func (p *Plan) nameOfFactors() string {
-	var names []string
-	if len(p.Bases) > 1 {
-		names = append(names, recipeFactor)
-	}
-	for _, f := range p.Factors {
-		names = append(names, fileName(f.Name[strings.LastIndexByte(f.Name, '.')+1:]))
-	}
+	names := each(p.factors(), func(f Factor) string { return fileName(f.Name[strings.LastIndexByte(f.Name, '.')+1:]) })
 	return strings.Join(names, "-")
 }
 
@@ -288,6 +316,30 @@ func (m *Models) ReadNode(n recipe.Node) {
 	n.Into((*fields)(m))
 	if m.Recipe == "" || m.Dir == "" {
 		n.Fault("needs the recipe of a warm start and the folder of its models, such as {recipe: chain-base, dir: models/chain}")
+	}
+}
+
+// ReadNode reads a declared check.
+func (c *Declared) ReadNode(n recipe.Node) {
+	type fields Declared
+	n.Into((*fields)(c))
+	c.line = n.Line()
+	if known := []string{statisticLimit, statisticLevel, statisticFinal}; !slices.Contains(known, c.Statistic) {
+		n.Fault("statistic: %v", method.UnknownName(c.Statistic, known))
+	}
+	if known := []string{judge.NeedsAbove, judge.NeedsBelow, judge.NeedsWithin}; !slices.Contains(known, c.Needs) {
+		n.Fault("needs: %v", method.UnknownName(c.Needs, known))
+	}
+	isLimit, isFinal := c.Statistic == statisticLimit, c.Statistic == statisticFinal
+	switch {
+	case len(c.Arms) == 0:
+		n.Fault("arms: missing: name the arms that are compared with over")
+	case isFinal != (c.At > 0 || c.HalfLimit != "") || c.At != 0 && c.HalfLimit != "":
+		n.Fault("statistic final needs one of at (a learning rate) and half limit of (an arm); limit and level have neither")
+	case c.Since != nil && (isLimit || len(c.Since) != 2):
+		n.Fault("since: names two arms, for a difference of levels or of last pass rates")
+	case !(c.Bound > 0) && (isLimit || c.Needs == judge.NeedsWithin) || !(c.Bound > 1) && isLimit && c.Needs == judge.NeedsWithin:
+		n.Fault("bound: %v: a ratio of limits needs a bound above 0, within a factor one above 1, and a difference within a bound one above 0", c.Bound)
 	}
 }
 

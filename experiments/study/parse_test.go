@@ -154,7 +154,7 @@ func TestSeedMark(t *testing.T) {
 func TestPlacedFaults(t *testing.T) {
 	for _, tc := range []struct{ text, want string }{
 		{"set:\n  stepz: 5\n", `s.yaml:3: stepz: unknown field; did you mean "steps"? (at m=a)`},
-		{"set: {seed: 3}\n", "s.yaml:2: seed: the seeds of a sweep stand under seeds"},
+		{"set: {seed: 3}\n", "s.yaml:2: seed: the seeds of a sweep stand under seeds, or give --seeds N --seed FIRST"},
 		{"set: {learner: {optimizer: {lr: fast}}}\n", `s.yaml:2: learner.optimizer.lr: expected a number, got the text "fast" (at m=a)`},
 	} {
 		p := must.Get(Parse("s.yaml", []byte("base: headline\n"+tc.text+"factors: [{name: m, values: [{name: a}]}]\n")))(t)

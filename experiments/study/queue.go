@@ -85,10 +85,7 @@ type FailedTasks []error
 // Error is one line for each of the first few.
 func (f FailedTasks) Error() string {
 	const most = 3
-	var lines []string
-	for _, err := range f[:min(len(f), most)] {
-		lines = append(lines, err.Error())
-	}
+	lines := each(f[:min(len(f), most)], error.Error)
 	if more := len(f) - most; more > 0 {
 		lines = append(lines, fmt.Sprintf("and %d runs more", more))
 	}

@@ -62,7 +62,7 @@ func (d *Folder) Report(kept []results.RunGroup, glossary []results.Term) (resul
 	x := d.Index
 	r := results.Report{Title: x.title(), Glossary: glossary,
 		Facts: []results.Fact{{Name: "factors", Value: fmt.Sprint(len(v.Factors))}, {Name: "points", Value: fmt.Sprint(len(v.Arms))}, {Name: "seeds", Value: fmt.Sprint(len(v.Seeds))},
-			{Name: "runs", Value: fmt.Sprint(len(v.heads()))}, {Name: "cells finished", Value: fmt.Sprintf("%d of %d", len(v.Rows), v.Cells())}}}
+			{Name: "runs", Value: fmt.Sprint(v.Runs())}, {Name: "cells finished", Value: fmt.Sprintf("%d of %d", len(v.Rows), v.Cells())}}}
 	if s := d.Limits(); s == nil {
 		r.Lead = sentences(d.Best(), v.better(), v.lead(), d.Missing())
 	} else {
@@ -95,10 +95,7 @@ func (d *Folder) Report(kept []results.RunGroup, glossary []results.Term) (resul
 		r.Sections = append(r.Sections, results.FromGroups(kept, glossary...).Sections[1:]...) // the first has what the study's tables have
 	}
 	for _, p := range x.Arms[:min(len(x.Arms), mostReruns)] {
-		var lines []string
-		for i := range p.Keys {
-			lines = append(lines, p.command(x.Seeds[i]))
-		}
+		lines := each(x.Seeds[:len(p.Keys)], p.command)
 		r.Reruns = append(r.Reruns, results.Rerun{Name: v.armName(&p), Command: strings.Join(lines, "\n")})
 	}
 	return r, v.pictures
@@ -135,16 +132,11 @@ func (x *Index) title() string {
 	if x.Title != "" {
 		return x.Title
 	}
-	var names []string
-	for _, f := range x.Factors {
-		if len(f.Values) > 1 {
-			names = append(names, f.Name)
-		}
-	}
-	if len(names) == 0 {
+	varied := slices.DeleteFunc(slices.Clone(x.Factors), func(f IndexFactor) bool { return len(f.Values) < 2 })
+	if len(varied) == 0 {
 		return "Sweep " + x.Name
 	}
-	return "Sweep " + x.Name + ": " + strings.Join(names, " × ")
+	return "Sweep " + x.Name + ": " + strings.Join(each(varied, func(f IndexFactor) string { return f.Name }), " × ")
 }
 
 func (v *view) lead() string {
@@ -193,10 +185,7 @@ func (o *Outcome) known(name string) record.Number {
 
 // row are the cells of a table for a set of outcomes.
 func row(list []*Row) []figure.Cell {
-	var verdicts []record.Verdict
-	for _, o := range list {
-		verdicts = append(verdicts, o.Verdict)
-	}
+	verdicts := each(list, func(o *Row) record.Verdict { return o.Verdict })
 	cells := []figure.Cell{{Text: strconv.Itoa(len(list)), Value: float64(len(list)), Numeric: true}, results.Verdict(verdicts)}
 	for _, f := range figures {
 		if v := average(list, f.of); !math.IsNaN(v) {
@@ -265,10 +254,7 @@ func (d *Folder) PointTable(most int) *figure.Figure {
 		if len(list) == 0 || points > most {
 			continue
 		}
-		var cells []figure.Cell
-		for _, name := range d.columns() {
-			cells = append(cells, figure.Word(p.Values[name]))
-		}
+		cells := each(d.columns(), func(name string) figure.Cell { return figure.Word(p.Values[name]) })
 		cells = append(cells, row(list)...)
 		if len(marks) > 0 {
 			cells = append(cells, figure.Word(marks[i][0]), figure.Word(marks[i][1]))

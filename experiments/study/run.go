@@ -71,10 +71,7 @@ func (g *Grid) Run(ctx context.Context, o Options) error {
 	times := &times{path: filepath.Join(o.Dir, timesFile), now: o.Now}
 	var before Progress
 	for err == nil { // a ladder's next rungs follow from the outcomes; everything else is there after a round
-		var tasks []Task
-		for _, c := range g.left(done, o) {
-			tasks = append(tasks, c.task(x, s, times, o.Keep))
-		}
+		tasks := each(g.left(done, o), func(c *Cell) Task { return c.task(x, s, times, o.Keep) })
 		if len(tasks) == 0 {
 			break
 		}
@@ -102,7 +99,7 @@ func (c *Cell) task(x *Index, s *Store, times *times, keep bool) Task {
 			began := times.read()
 			own := c.Recipe
 			if keep { // somebody will read the name
-				own.Name = x.armName(&x.Arms[c.Point])
+				own.Name = runName(x.armName(&x.Arms[c.Point]))
 			}
 			r, made, err := Train(ctx, d, own, dir)
 			if err != nil {
@@ -122,6 +119,13 @@ func (c *Cell) task(x *Index, s *Store, times *times, keep bool) Task {
 			}
 			return nil
 		}}
+}
+
+// runName is an arm's name as a recipe may have it, which names a folder.
+func runName(arm string) string {
+	const most = 100 // characters
+	name := strings.Trim(fileName(strings.ReplaceAll(arm, ", ", "-")), "-.")
+	return cmp.Or(name[:min(len(name), most)], "run")
 }
 
 // Train makes the run of a recipe as a task, or what a folder has not of

@@ -29,10 +29,7 @@ type column = record.Head
 func (o Tables) writeTable(dir, name string, columns []column, rows func(yield func(row []any) error) error) error {
 	return record.WriteWhole(dir, name+".csv", func(text io.Writer) error {
 		c := csv.NewWriter(text)
-		fields := make([]string, len(columns))
-		for i, x := range columns {
-			fields[i] = x.Name
-		}
+		fields := each(columns, func(c column) string { return c.Name })
 		if err := c.Write(fields); err != nil {
 			return err
 		}
@@ -76,11 +73,8 @@ func fieldOf(v any) string {
 
 // factorColumns are those that every table begins with.
 func (x *Index) factorColumns() []column {
-	columns := []column{{Name: "run", Kind: words}}
-	for _, name := range x.columns() {
-		columns = append(columns, column{Name: name, Kind: words})
-	}
-	return append(columns, column{Name: "seed", Kind: whole})
+	factors := each(x.columns(), func(name string) column { return column{Name: name, Kind: words} })
+	return slices.Concat([]column{{Name: "run", Kind: words}}, factors, []column{{Name: "seed", Kind: whole}})
 }
 
 // head is the begin of a row, in those columns.
@@ -109,20 +103,12 @@ func runColumns() []column {
 
 // stepColumns are the columns of the table of steps after the factors' columns.
 func stepColumns() []column {
-	columns := []column{{Name: "step", Kind: whole}}
-	for _, name := range stepMetrics {
-		columns = append(columns, column{Name: name, Kind: short})
-	}
-	return columns
+	return append([]column{{Name: "step", Kind: whole}}, each(stepMetrics, func(name string) column { return column{Name: name, Kind: short} })...)
 }
 
 // ownColumns are the names of the columns that tables have whatever is varied.
 func ownColumns() []string {
-	var names []string
-	for _, c := range slices.Concat((&Index{}).factorColumns(), runColumns(), stepColumns()) {
-		names = append(names, c.Name)
-	}
-	return names
+	return each(slices.Concat((&Index{}).factorColumns(), runColumns(), stepColumns()), func(c column) string { return c.Name })
 }
 
 // writeRuns writes the table with a row for each cell.

@@ -234,22 +234,23 @@ func (d *decoder) structure(n *yaml.Node, path string, v reflect.Value, done ...
 	for key, v := range d.entries(n, path) {
 		at := slices.Index(known, key.Value)
 		if at < 0 {
-			d.fault(key, v.path, "unknown field; %s", d.suggestion(key.Value, known))
+			d.fault(key, v.path, "unknown field; %s", d.suggestion(path, key.Value, known))
 		} else if at >= len(done) {
 			d.value(v.n, v.path, fields[at-len(done)].value)
 		}
 	}
 }
 
-// suggestion names the nearest known field, the place of a field that lives
-// elsewhere, or all that there are.
-func (d *decoder) suggestion(name string, known []string) string {
+// suggestion names the nearest known field of a section, the place of a field that lives
+// elsewhere in the same part of the recipe, or all that there are.
+func (d *decoder) suggestion(section, name string, known []string) string {
 	if near := method.Nearest(name, known); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	shortest := ""
 	for _, p := range allPaths() {
-		if !d.other && p[strings.LastIndexByte(p, '.')+1:] == name && (shortest == "" || strings.Count(p, ".") < strings.Count(shortest, ".")) {
+		part, _, _ := strings.Cut(section, ".")
+		if !d.other && (section == "" || strings.HasPrefix(p, part+".")) && p[strings.LastIndexByte(p, '.')+1:] == name && (shortest == "" || strings.Count(p, ".") < strings.Count(shortest, ".")) {
 			shortest = p
 		}
 	}

@@ -88,7 +88,7 @@ func defaultText(v reflect.Value) string {
 	}
 	if n.Kind == yaml.ScalarNode {
 		if n.Value == "" && n.Tag == "!!str" {
-			return "none"
+			return `""`
 		}
 		return n.Value
 	}

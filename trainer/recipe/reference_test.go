@@ -23,7 +23,7 @@ func TestReference(t *testing.T) {
 			t.Errorf("%s is not in the reference", path)
 		}
 	}
-	for _, want := range []string{"support.replay: false", "rollout.prefill_chunk: 0", "teacher: none", "rollout.kv_scales.every: 1", "rollout.noise.stages: 10",
+	for _, want := range []string{"support.replay: false", "rollout.prefill_chunk: 0", `teacher: ""`, "rollout.kv_scales.every: 1", "rollout.noise.stages: 10",
 		"rollout.numerics: fp32", "rollout.numerics.attention: two_pass", "loss: ppo_clip", "routing.router: trained", "terms: []", "rollout.fleet[0].share: 0", "rollout.speculative.draft: 4"} {
 		path, value, _ := strings.Cut(want, ": ")
 		found := LookUp(path)

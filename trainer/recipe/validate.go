@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -149,7 +150,8 @@ func differences(m, checkpoint model.Config, name string) Faults {
 	theirs := fieldsOf(reflect.ValueOf(&checkpoint).Elem())
 	for i, f := range fieldsOf(reflect.ValueOf(&m).Elem()) {
 		if a, b := f.value.Interface(), theirs[i].value.Interface(); a != b {
-			faults = append(faults, Fault{Path: "model." + f.name, Problem: fmt.Sprintf("%v, but the checkpoint %s has %v: leave the model section out to take the checkpoint's", a, name, b)})
+			has := cmp.Or(fmt.Sprint(b), "none")
+			faults = append(faults, Fault{Path: "model." + f.name, Problem: fmt.Sprintf("%v, but the checkpoint %s has %s: leave the field out to take the checkpoint's model, or start from random weights with an empty checkpoint", a, name, has)})
 		}
 	}
 	return faults
@@ -201,7 +203,7 @@ func (c *checker) numerics(path string, n engine.Numerics) {
 func (c *checker) learner(r Recipe) {
 	l := r.Learner
 	c.numerics("learner.numerics", l.Numerics)
-	c.that(l.Minibatches <= r.Rollout.Responses(), "learner.minibatches",
+	c.that(r.Rollout.Responses() <= 0 || l.Minibatches <= r.Rollout.Responses(), "learner.minibatches",
 		"%d are more than the %d responses of a step (rollout.prompts x rollout.group)", l.Minibatches, r.Rollout.Responses())
 	if lag, ok := r.Schedule.Params.(*schedule.Lag); ok && lag.Batches > 0 {
 		const most = 1024 // weights that a run keeps, as of k

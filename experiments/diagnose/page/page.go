@@ -102,7 +102,11 @@ func nextBlocks(r diagnose.Report) []results.Block {
 		}
 	}
 	if p := r.Paste; p != nil {
-		list = append(list, results.Prose("The recommended setting for "+cmp.Or(p.Framework, "a recipe")+", to be pasted:"), results.Code(p.Text))
+		whose := cmp.Or(p.Framework, "a recipe")
+		if p.Unwritten != "" {
+			whose += ", as no setting of " + p.Unwritten + " can be written"
+		}
+		list = append(list, results.Prose("The recommended setting for "+whose+", to be pasted:"), results.Code(p.Text))
 		var others []results.Block
 		for _, name := range slices.Sorted(maps.Keys(r.Config)) {
 			if name != diagnose.ConfigKey(p.Framework) {

@@ -67,10 +67,4 @@ func Lookup(id string) (claim.Claim, bool) {
 }
 
 // IDs lists the ids in the order of All.
-func IDs() []string {
-	var ids []string
-	for _, c := range read() {
-		ids = append(ids, c.ID)
-	}
-	return ids
-}
+func IDs() []string { return claim.Each(read(), func(c claim.Claim) string { return c.ID }) }

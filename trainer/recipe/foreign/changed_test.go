@@ -26,6 +26,7 @@ func TestWriteChanged(t *testing.T) {
 		{"skyrl", "learner.minibatches=4", "train_batch_size: 8, policy_mini_batch_size: 2", ""},
 		{"slime", "learner.minibatches=4", "--num-steps-per-rollout 4", ""},
 		{"verl", "anchor=ewma", "", "verl's setting for anchor is not written here"},
+		{"slime", "correction={masks: [{name: geometric}]}", "", "slime has no mask geometric without weights: mis.yaml masks only next to them (use_tis)"},
 		{"slime", "guards=[{name: ess_lr}]", "", "slime's setting for guards is not written here"},
 		{"prime-rl", "loss={name: ipo, delta: 0.05, kl_tau: 0, log_clamp: 0}", "type = \"ipo\"\neps = 0.05", ""},
 		{"prime-rl", "loss.name=prime_dppo loss.delta_low=0.05 loss.delta_high=0.05", "", "prime-rl's setting for loss is not written here"},

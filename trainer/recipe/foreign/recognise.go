@@ -46,6 +46,8 @@ func recognise(name, file string, documents []source.Document) (*framework, sour
 	switch {
 	case name != "" && !slices.Contains(Frameworks(), name):
 		return fail(fmt.Sprintf("--dialect: %v", method.UnknownName(name, Frameworks())))
+	case len(list) == 0 && name != "":
+		return fail("read as " + name + " (--dialect), the file has no setting that is known")
 	case len(list) == 0:
 		return fail("no setting of a correction is known here: expected those of " + strings.Join(Frameworks(), ", ") +
 			", such as verl's algorithm.rollout_correction.rollout_is or slime's --use-tis")

@@ -57,6 +57,9 @@ func writeSlime(w *writing) {
 			return ratio && c.not && c.keys[0] == "custom_tis_function_path" || c.keys[0] == "use_rs" && (!ratio || w.pipeline.Weights == nil)
 		})
 	}
+	if ratio && w.pipeline.Weights == nil {
+		w.unweighted = " without weights: mis.yaml masks only next to them (use_tis)"
+	}
 	w.correction()
 	if slices.ContainsFunc(w.pairs, func(p pair) bool { return p.key == "tis_level" }) {
 		w.set("custom_config_path", "mis.yaml")

@@ -39,6 +39,8 @@ type writing struct {
 	notes         []string
 	// skip leaves out rows that would not go with the rest.
 	skip func(r *row) bool
+	// unweighted says why a mask that is left has no row without weights.
+	unweighted string
 	// inLoss says that a correction was written in other words than those that are read.
 	inLoss bool
 }
@@ -191,7 +193,7 @@ func (w *writing) correction() {
 		used[nil] = false
 	}
 	for _, m := range masks {
-		w.cannot("mask " + shown(m["name"]))
+		w.cannot("mask " + shown(m["name"]) + w.unweighted)
 	}
 }
 

@@ -112,11 +112,8 @@ func (t *Training) columnsOf(a *Arm) []string {
 func (t *Training) Runs(e *Env, do func(r ArmRun)) {
 	var folders, start []string // pairs of a name and what stands for it; the arms' checkpoint
 	changes := func(set []string) []string {
-		named, out := strings.NewReplacer(folders...), make([]string, len(set))
-		for i, text := range set {
-			out[i] = named.Replace(e.Size.of(text))
-		}
-		return out
+		named := strings.NewReplacer(folders...)
+		return Each(set, func(text string) string { return named.Replace(e.Size.of(text)) })
 	}
 	for _, w := range t.Warm {
 		dir := w.folder(e, changes(w.Set))

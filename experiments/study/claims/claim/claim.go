@@ -275,11 +275,7 @@ func (j *Judge) Note(format string, args ...any) {
 
 // Each computes a value per replication, and its mean over those that share a warm start.
 func (j *Judge) Each(of func(o *Observation) float64) []float64 {
-	out := make([]float64, len(j.Runs))
-	for i, o := range j.Runs {
-		out[i] = of(o)
-	}
-	return j.Means(out)
+	return j.Means(Each(j.Runs, of))
 }
 
 // Mean is the mean over replications of a list, entry by entry.

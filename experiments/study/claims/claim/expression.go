@@ -45,6 +45,15 @@ type UnitFunction struct {
 	Of    func(j *Judge, rates []string, texts []string) []float64
 }
 
+// Each is what a function makes of every entry of a list.
+func Each[T, U any](list []T, of func(T) U) []U {
+	made := make([]U, len(list))
+	for i, x := range list {
+		made[i] = of(x)
+	}
+	return made
+}
+
 // eachEntry makes a list function of one of numbers.
 func eachEntry(of func(float64) float64) ListFunction {
 	return ListFunction{1, func(x ...[]float64) []float64 { return stats.Each(x[0], of) }}
@@ -273,11 +282,7 @@ func (c *compiler) figure(l *ast.BasicLit, part func(x []float64) []float64) val
 		StopOn(c.check(text))
 	}
 	return func(s scope) [][]float64 {
-		var lists [][]float64 // of the runs
-		for _, o := range s.j.Runs {
-			lists = append(lists, part(o.matching(strings.ReplaceAll(text, "$rate", s.rate))))
-		}
-		return s.average(s.j, lists)
+		return s.average(s.j, Each(s.j.Runs, func(o *Observation) []float64 { return part(o.matching(strings.ReplaceAll(text, "$rate", s.rate))) }))
 	}
 }
 
@@ -307,15 +312,9 @@ func (c *compiler) call(call *ast.CallExpr) value {
 	}
 	if u, ok := c.lib.Units[id.Name]; ok {
 		words := texts(u.Texts)
-		return func(s scope) (out [][]float64) {
-			texts := slices.Clone(words)
-			for i := range texts {
-				texts[i] = strings.ReplaceAll(texts[i], "$rate", s.rate)
-			}
-			for _, v := range u.Of(s.j, s.rates, texts) {
-				out = append(out, []float64{v})
-			}
-			return out
+		return func(s scope) [][]float64 {
+			texts := Each(words, func(text string) string { return strings.ReplaceAll(text, "$rate", s.rate) })
+			return Each(u.Of(s.j, s.rates, texts), func(v float64) []float64 { return []float64{v} })
 		}
 	}
 	f, special := own[id.Name]
@@ -326,10 +325,7 @@ func (c *compiler) call(call *ast.CallExpr) value {
 	default:
 		StopOn(fmt.Errorf("no function %s of %d values: %s", id.Name, n, c.lib.functionsHelp()))
 	}
-	var args []value
-	for _, a := range call.Args {
-		args = append(args, c.value(a))
-	}
+	args := Each(call.Args, c.value)
 	if special {
 		return func(s scope) [][]float64 { return f.of(s, args) }
 	}
@@ -395,21 +391,13 @@ func (s scope) constant(list ...float64) [][]float64 {
 
 // first are the first entries.
 func first(lists [][]float64) []float64 {
-	out := make([]float64, len(lists))
-	for i, x := range lists {
-		out[i] = x[0]
-	}
-	return out
+	return Each(lists, func(x []float64) float64 { return x[0] })
 }
 
 // applied is a function of values.
 func applied(of func(x ...[]float64) []float64, args ...value) value {
 	return func(s scope) [][]float64 {
-		var lists [][][]float64
-		for _, a := range args {
-			lists = append(lists, a(s))
-		}
-		return apply(of, lists...)
+		return apply(of, Each(args, func(a value) [][]float64 { return a(s) })...)
 	}
 }
 
@@ -417,11 +405,7 @@ func applied(of func(x ...[]float64) []float64, args ...value) value {
 func apply(of func(x ...[]float64) []float64, args ...[][]float64) [][]float64 {
 	out := make([][]float64, len(args[0]))
 	for u := range out {
-		var x [][]float64
-		for _, a := range args {
-			x = append(x, a[u])
-		}
-		out[u] = of(x...)
+		out[u] = of(Each(args, func(a [][]float64) []float64 { return a[u] })...)
 	}
 	return out
 }

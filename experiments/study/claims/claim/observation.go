@@ -50,11 +50,7 @@ func (o *Observation) Has(name string) bool { return o.find(name) != nil }
 
 // Names are the names of the figures, in the order they were set.
 func (o *Observation) Names() []string {
-	names := make([]string, len(o.figures))
-	for i, f := range o.figures {
-		names[i] = f.Name
-	}
-	return names
+	return Each(o.figures, func(f namedValues) string { return f.Name })
 }
 
 // Empty reports that no figure was set.

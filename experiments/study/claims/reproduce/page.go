@@ -102,10 +102,9 @@ func (r *Result) byRate() string {
 	if d == nil || len(d.ByRate) == 0 {
 		return ""
 	}
-	var parts []string
-	for _, at := range d.ByRate {
-		parts = append(parts, fmt.Sprintf("%s at %s (%s)", at.Outcome.Term(), at.Rate, intervalText(at.Value)))
-	}
+	parts := claim.Each(d.ByRate, func(at judge.RateOutcome) string {
+		return fmt.Sprintf("%s at %s (%s)", at.Outcome.Term(), at.Rate, intervalText(at.Value))
+	})
 	return " By learning rate: " + strings.Join(parts, ", ") + "."
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"driftlab/experiments/study"
 	"driftlab/experiments/study/claims/claim"
 	"driftlab/experiments/study/judge"
 	"driftlab/experiments/study/sources"
@@ -339,20 +340,12 @@ func (r *Result) section() results.Section {
 	}
 	add(results.Prose("**Reproduce it**"), results.Code(r.again().Command))
 	if len(r.Arms) > 0 {
-		var commands []string
-		for _, arm := range r.Arms {
-			commands = append(commands, arm.Command)
-		}
+		commands := claim.Each(r.Arms, func(arm study.Arm) string { return arm.Command })
 		add(results.Fold{Summary: fmt.Sprintf("The %d training runs", len(r.Arms)), Blocks: []results.Block{results.Code(strings.Join(commands, "\n"))}})
 	}
-	var how []results.Block
-	for _, p := range methodOf(c) {
-		how = append(how, results.Prose(p))
-	}
-	for _, command := range c.Commands {
-		how = append(how, results.Code(command))
-	}
-	add(results.Fold{Summary: "Criterion and setup of " + c.ID, Blocks: how})
+	how := claim.Each(methodOf(c), func(p string) results.Block { return results.Prose(p) })
+	commands := claim.Each(c.Commands, func(command string) results.Block { return results.Code(command) })
+	add(results.Fold{Summary: "Criterion and setup of " + c.ID, Blocks: append(how, commands...)})
 	return s
 }
 

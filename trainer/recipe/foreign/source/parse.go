@@ -82,6 +82,9 @@ func Parse(name string, text []byte) ([]Document, error) {
 			return calls, nil
 		}
 	}
+	if err != nil && kind != ".sh" && !errors.Is(err, errTooLarge) {
+		return fail("not a configuration that is read here (YAML, TOML, a Python call, a shell script)")
+	}
 	if err != nil {
 		return fail("%s", firstLine(err))
 	}
