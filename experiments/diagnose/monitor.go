@@ -57,11 +57,7 @@ func (m *Monitor) Close() (last int, fired []Alarm) {
 		}
 		rings := m.window >= firstWindow && fires(value, r.Limit, r.Below)
 		if rings && !m.rings[r.Name] {
-			source := r.Source
-			if source == "habit" {
-				source = "no source, rule of thumb"
-			}
-			fired = append(fired, Alarm{Rule: r.Name, Source: source, Value: value, Limit: r.Limit, Fired: true}.withRates(r.Rates))
+			fired = append(fired, Alarm{Rule: r.Name, Source: r.Source, Value: value, Limit: r.Limit, Fired: true}.withRates(r.Rates))
 		}
 		m.rings[r.Name] = rings
 	}

@@ -84,8 +84,8 @@ func (c *checker) countedTwice(r Recipe) {
 		return
 	}
 	const path = "correction.weights.name"
-	if v, ok := r.Loss.Params.(*loss.VESPO); ok && r.Correction.Weights.Params.Level() == method.Sequence {
-		c.that(v.SequenceWeights, "loss.sequence_weights", "%s gives each response one weight, which vespo would take for each token again: set it to true", weights)
+	if v, ok := r.Loss.Params.(*loss.VESPO); ok {
+		c.that(v.SequenceWeights || r.Correction.Weights.Params.Level() != method.Sequence, "loss.sequence_weights", "%s gives each response one weight, which vespo would take for each token again: set it to true", weights)
 	}
 	switch d := r.Loss.Params.(type) {
 	case decoupled:
