@@ -92,8 +92,7 @@ func (c *checker) countedTwice(r Recipe) {
 		c.that(d.Decoupled().Behave == "none", path, "the loss %s with behave %s weighs by exp(prox − roll) itself, and %s would count that twice: "+
 			"set loss.behave to none, or use weights none", r.Loss.Name, d.Decoupled().Behave, weights)
 	case *loss.ACR:
-		c.that(false, path, "the loss %s weighs by min(exp(old − roll), cap) itself, and %s would count that twice: use weights none",
-			r.Loss.Name, weights)
+		c.that(false, path, "the loss %s weighs by min(exp(old − roll), cap) itself, and %s would count that twice: use weights none", r.Loss.Name, weights)
 	default:
 		c.that(r.Mode() != correction.Bypass || !r.Loss.Spec().Reads(batch.Anchor), path,
 			"in bypass mode the ratio of the loss %s is that to the rollout engine, and %s would count it twice: use weights none, or loss reinforce",
@@ -183,8 +182,8 @@ func (c *checker) anchor(r Recipe) {
 	if r.AnchorDecay != nil {
 		c.that(r.Anchored() == AnchorEWMA, "anchor_decay", "only anchor ewma has a decay: set anchor to ewma, or leave it out")
 	}
-	if p, ok := r.Loss.Params.(*loss.PPOClip); ok && p.Centering != nil {
-		c.that(r.Anchored() == AnchorOld, "loss.centering", "in ppo_clip its expectation has the old policy, and the anchor is %s: use anchor old and mode decoupled, or loss reinforce", r.Anchored())
+	if p, ok := r.Loss.Params.(*loss.PPOClip); ok {
+		c.that(p.Centering == nil || r.Anchored() == AnchorOld, "loss.centering", "in ppo_clip its expectation has the old policy, and the anchor is %s: use anchor old and mode decoupled, or loss reinforce", r.Anchored())
 	}
 	if r.Anchor == nil {
 		return

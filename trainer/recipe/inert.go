@@ -143,7 +143,8 @@ func (n *inert) loss(r Recipe, moves, differs bool) {
 // LossReads reports whether the gradient of the loss depends on a column; what cannot be
 // evaluated without a run is taken to read what its Spec names.
 func (r Recipe) LossReads(column batch.Column) bool {
-	return r.Loss.Params != nil && r.Loss.Spec().Reads(column) && loss.DependsOn(r.Loss.Params, column)
+	depends, _ := loss.DependsOn(r.Loss.Params, column)
+	return r.Loss.Params != nil && r.Loss.Spec().Reads(column) && depends
 }
 
 // replay says what there is to replay where nothing can differ from it: routes of

@@ -32,7 +32,7 @@ func TestDependsOn(t *testing.T) {
 		"kl_cov":                  {method.New[KLCov](), true, false},
 	} {
 		for column, want := range map[batch.Column]bool{batch.Anchor: tc.old, batch.LogpRoll: tc.roll} {
-			if got := DependsOn(tc.loss, column); got != want {
+			if got, err := DependsOn(tc.loss, column); err != nil || got != want {
 				t.Errorf("%s: depends on %s: %v, want %v", name, column, got, want)
 			}
 		}
@@ -45,7 +45,7 @@ func TestDependsOnIsDeclared(t *testing.T) {
 	for _, e := range Registry {
 		for _, column := range []batch.Column{batch.Anchor, batch.LogpRoll} {
 			l := e.New()
-			if DependsOn(l, column) && !e.Reads(column) {
+			if depends, _ := DependsOn(l, column); depends && !e.Reads(column) {
 				t.Errorf("%s depends on %s, which its Spec does not name", e.Name, column)
 			}
 			if s, ok := l.(interface{ AppendState([]byte) []byte }); ok {

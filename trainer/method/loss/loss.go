@@ -156,12 +156,12 @@ func Evaluate(out *Grad, in *batch.Batch, l Loss, kl KL, terms ...Term) error {
 
 // DependsOn reports whether the gradient of a loss, with its parameters, depends on
 // LogpRoll or Anchor where the ratio of the policy to the anchor is 1. A Spec cannot say:
-// it lists what a method reads under any parameters. A loss that cannot be evaluated here depends on it.
-func DependsOn(l Loss, column batch.Column) bool {
+// it lists what a method reads under any parameters. A loss that cannot be evaluated here depends on it; the error is nil.
+func DependsOn(l Loss, column batch.Column) (bool, error) {
 	return responds(l, true, func(b *batch.Batch, n int, distance float64) {
 		displaced := either(column == batch.Anchor, b.Anchor, b.LogpRoll)
 		displaced[n] += distance
-	})
+	}), nil
 }
 
 // TakesWeights reports whether the gradient of a loss, with its parameters, depends on the
