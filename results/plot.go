@@ -13,6 +13,7 @@ import (
 	"driftlab/precision/elementary"
 	"driftlab/results/figure"
 	"driftlab/results/record"
+	"driftlab/results/stats"
 
 	"codeberg.org/go-fonts/liberation/liberationsansregular"
 	"golang.org/x/image/font/opentype"
@@ -672,10 +673,7 @@ func (c *chart) curves(p *plot) {
 				dot(run[0])
 				return
 			}
-			line := make([]vg.Point, len(run))
-			for k, q := range run {
-				line[k] = vg.Point{X: p.tx(q.X), Y: p.ty(q.Mean)}
-			}
+			line := stats.Map(run, func(q point) vg.Point { return vg.Point{X: p.tx(q.X), Y: p.ty(q.Mean)} })
 			p.StrokeLines(style, p.ClipLinesXY(line)...)
 		})
 		if at := c.lines[i].Marked; at > 0 && at >= p.x.low && at <= p.x.high {

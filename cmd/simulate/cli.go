@@ -17,6 +17,7 @@ import (
 	"driftlab/experiments/diagnose/reader"
 	"driftlab/model"
 	"driftlab/results/record"
+	"driftlab/results/stats"
 	"driftlab/trainer"
 	"driftlab/trainer/method"
 	"driftlab/trainer/recipe"
@@ -269,7 +270,7 @@ func errorLines(err error) []string {
 	case badInput:
 		return errorLines(e.error)
 	case recipe.Faults:
-		lines = each(e, func(fault recipe.Fault) string { return oneLine(fault.Error()) })
+		lines = stats.Map(e, func(fault recipe.Fault) string { return oneLine(fault.Error()) })
 	case interface{ Unwrap() []error }:
 		for _, part := range e.Unwrap() {
 			lines = append(lines, errorLines(part)...)

@@ -12,6 +12,7 @@ import (
 	"driftlab/experiments/study/claims"
 	"driftlab/model"
 	"driftlab/results/lab"
+	"driftlab/results/stats"
 	"driftlab/trainer/method/schedule"
 	"driftlab/trainer/method/schedule/simulation"
 	"driftlab/trainer/recipe"
@@ -88,7 +89,7 @@ func completions(app *kong.Application, words []string) []completion {
 	case assigned && flag != nil:
 		return startingWith(typed, name+"=", values(flag.Tag.Get("complete")))
 	case strings.HasPrefix(typed, "-"):
-		return startingWith(typed, "", each(visibleFlags(node), func(f *kong.Flag) completion { return completion{"--" + f.Name, f.Help} }))
+		return startingWith(typed, "", stats.Map(visibleFlags(node), func(f *kong.Flag) completion { return completion{"--" + f.Name, f.Help} }))
 	}
 	found := commandWords(node)
 	if n := len(node.Positional); n > 0 && (place < n || node.Positional[n-1].IsCumulative()) {
@@ -160,7 +161,7 @@ func startingWith(typed, prefix string, all []completion) []completion {
 func values(kind string) []completion {
 	var list []completion
 	add := func(help string, words ...string) {
-		list = append(list, each(words, func(w string) completion { return completion{w, help} })...)
+		list = append(list, stats.Map(words, func(w string) completion { return completion{w, help} })...)
 	}
 	switch kind {
 	case "recipes":

@@ -20,6 +20,7 @@ import (
 	"driftlab/precision/elementary"
 	"driftlab/results/figure"
 	"driftlab/results/stability"
+	"driftlab/results/stats"
 	"driftlab/trainer/method"
 
 	"github.com/charmbracelet/x/ansi"
@@ -253,7 +254,7 @@ func (a *app) printFixes(r diagnose.Report) {
 func (a *app) printCauses(r diagnose.Report) {
 	causes := slices.DeleteFunc(slices.Clone(r.Causes), func(c diagnose.Cause) bool { return c.ShareK3[2] < 0.005 })
 	slices.SortStableFunc(causes, func(x, y diagnose.Cause) int { return cmp.Compare(y.ShareK3[1], x.ShareK3[1]) })
-	parts := each(causes, func(c diagnose.Cause) string { return c.Name + " " + c.Part() })
+	parts := stats.Map(causes, func(c diagnose.Cause) string { return c.Name + " " + c.Part() })
 	if len(parts) > 0 {
 		if first := r.Causes[0]; first.Log10LR > 0 { // the likeliest; of the others the ratio is below 1
 			parts = append(parts, fmt.Sprintf("likelihood ratio %s:1 for %s against the next cause", figure.FormatNumber(elementary.Pow(10, first.Log10LR), 2), first.Name))
@@ -261,7 +262,7 @@ func (a *app) printCauses(r diagnose.Report) {
 		fmt.Fprintf(a.stdout, "Causes: %s\n", strings.Join(parts, "; "))
 	}
 	if len(r.Ambiguous) > 0 {
-		pairs := each(r.Ambiguous, func(pair [2]string) string { return pair[0] + " and " + pair[1] })
+		pairs := stats.Map(r.Ambiguous, func(pair [2]string) string { return pair[0] + " and " + pair[1] })
 		fmt.Fprintf(a.stdout, "Not distinguished by this data: %s\n", strings.Join(pairs, "; "))
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"driftlab/model"
 	"driftlab/results/figure"
 	"driftlab/results/record"
+	"driftlab/results/stats"
 	"driftlab/results/stats/passk"
 	"driftlab/trainer"
 	"driftlab/trainer/recipe"
@@ -114,7 +115,7 @@ func (c *evaluateCmd) passAtK(name string, e trainer.Evaluation) evaluated {
 		out.Counts = append(out.Counts, [2]int{p.Correct, p.Samples})
 		out.Responses += p.Samples
 	}
-	tallies := each(e.Prompts, func(p trainer.PromptTally) passk.Tally { return p.Tally })
+	tallies := stats.Map(e.Prompts, func(p trainer.PromptTally) passk.Tally { return p.Tally })
 	fit := passk.Fit(tallies)
 	out.Alpha, out.Beta = fit.Alpha, fit.Beta
 	for _, k := range c.K {

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"driftlab/results/stats"
 	"driftlab/trainer/method"
 	"driftlab/trainer/recipe"
 
@@ -83,7 +84,7 @@ func (f *recipeFlags) named() []shorthand {
 
 // sets are the assignments of the flags, in order: those of --set, then those of flags with a name of their own.
 func (f *recipeFlags) sets() []string {
-	return slices.Concat(f.Set, each(f.named(), shorthand.assignment))
+	return slices.Concat(f.Set, stats.Map(f.named(), shorthand.assignment))
 }
 
 // AfterApply implements kong's hook: it refuses a field that a flag of its own and --set give two values, before anything else
@@ -294,7 +295,7 @@ func withSuggestion(err error, model *kong.Application, args []string) error {
 
 // unknownCommand is the error for a word that names none of a node's commands.
 func unknownCommand(word string, parent *kong.Node) error {
-	names := each(commandWords(parent), func(c completion) string { return c.word })
+	names := stats.Map(commandWords(parent), func(c completion) string { return c.word })
 	if near := method.Nearest(word, names); near != "" {
 		return bad("unknown command %q: did you mean %q?", word, near)
 	}
@@ -315,7 +316,7 @@ func selected(ctx *kong.Context) *kong.Node {
 // neither.
 func flagRemedy(flag, value string, command *kong.Node, model *kong.Application) string {
 	if fields := fieldsNamed(flag); flagNamed(command, "--set") != nil && len(fields) > 0 {
-		sets := each(fields, func(path string) string { return "--set " + path + "=" + value })
+		sets := stats.Map(fields, func(path string) string { return "--set " + path + "=" + value })
 		return "it is a field of the recipe: say " + strings.Join(sets, " or ")
 	}
 	var holders []string

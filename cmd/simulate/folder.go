@@ -14,6 +14,7 @@ import (
 	"driftlab/results"
 	"driftlab/results/record"
 	"driftlab/results/record/atomicfile"
+	"driftlab/results/stats"
 	"driftlab/trainer/recipe"
 )
 
@@ -119,7 +120,7 @@ func emptyFolder(dir string) error {
 		return unusable(dir, err)
 	case len(entries) > 0:
 		const most = 3
-		names := each(entries[:min(len(entries), most)], os.DirEntry.Name)
+		names := stats.Map(entries[:min(len(entries), most)], os.DirEntry.Name)
 		if len(entries) > most {
 			names = append(names, "...")
 		}

@@ -6,6 +6,7 @@ import (
 
 	"driftlab/experiments/studies"
 	"driftlab/experiments/study"
+	"driftlab/results/stats"
 	"driftlab/trainer/method"
 	"driftlab/trainer/recipe"
 )
@@ -32,7 +33,7 @@ func mainArms() []study.Value { return shippedPlan("headline").Factors[0].Values
 // chooseArms leaves the arms of those names in a plan; all without a name.
 func chooseArms(plan *study.Plan, names []string) error {
 	arms := &plan.Factors[0].Values
-	known := each(*arms, func(arm study.Value) string { return arm.Name })
+	known := stats.Map(*arms, func(arm study.Value) string { return arm.Name })
 	for _, name := range names {
 		if !slices.Contains(known, name) {
 			return bad("--arms: %w", method.UnknownName(name, known))

@@ -26,6 +26,7 @@ import (
 	"driftlab/results/published"
 	"driftlab/results/record"
 	"driftlab/results/stability"
+	"driftlab/results/stats"
 )
 
 type labCmd struct {
@@ -79,7 +80,7 @@ func (c *labCmd) foreign() error {
 		paths = []string{cmp.Or(c.Dumps, dir)}
 	case dir != "":
 		paths = []string{filepath.Join(dir, "index.html"), filepath.Join(dir, lab.DiagnosePage)}
-		paths = append(paths, each(sheet.Names, func(name string) string { return filepath.Join(dir, name) })...)
+		paths = append(paths, stats.Map(sheet.Names, func(name string) string { return filepath.Join(dir, name) })...)
 	}
 	return ownFiles(paths)
 }
@@ -129,7 +130,7 @@ func mapPart() results.Part {
 			blocks = append(blocks, results.Prose("**"+answer.Title+".** "+answer.Text))
 		}
 	}
-	tables := each(m.Studies, func(s stability.Study) results.Block { return study.MapTables(&s)[0] })
+	tables := stats.Map(m.Studies, func(s stability.Study) results.Block { return study.MapTables(&s)[0] })
 	return results.Part{HTML: results.HTMLOf(append(blocks, tables...)...)}
 }
 
@@ -141,7 +142,7 @@ func mapPicture(name, of string) results.Picture {
 // labFiles are the page under a name, the page of dumps, the program and the sheets to print.
 func labFiles(p lab.Program, which results.Part, name string) []lab.File {
 	files, sheets := lab.Site(p, which, name), sheet.Files(lab.Load())
-	return append(files, each(sheet.Names, func(name string) lab.File { return lab.File{Name: name, Data: sheets[name]} })...)
+	return append(files, stats.Map(sheet.Names, func(name string) lab.File { return lab.File{Name: name, Data: sheets[name]} })...)
 }
 
 // writeFiles fills a folder, which it makes where there is none. A page's program takes the place of older ones, which no page asks for any more.

@@ -13,6 +13,7 @@ import (
 	"driftlab/results"
 	"driftlab/results/figure"
 	"driftlab/results/lab"
+	"driftlab/results/stats"
 	"driftlab/trainer"
 	"driftlab/trainer/method"
 
@@ -43,7 +44,7 @@ func (c *lessonCmd) Run(a *app) error {
 	}
 	l := lab.Load().Lesson(c.Name)
 	if l == nil {
-		known := each(lab.Load().Lessons, func(l lab.Lesson) string { return l.Name })
+		known := stats.Map(lab.Load().Lessons, func(l lab.Lesson) string { return l.Name })
 		return bad("lesson: %w", method.UnknownName(c.Name, known))
 	}
 	chosen, err := l.Choose(c.With)

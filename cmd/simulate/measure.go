@@ -13,6 +13,7 @@ import (
 	"driftlab/results"
 	"driftlab/results/figure"
 	"driftlab/results/record"
+	"driftlab/results/stats"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/task"
 	"driftlab/trainer/recipe"
@@ -116,7 +117,7 @@ func (c *measureCmd) Run(a *app) error {
 			document.Layers = append(document.Layers, x)
 		}
 	}
-	shown := slices.Concat(gapTables(measured), each(document.Attributions, tables.AttributionTable), each(document.Layers, tables.LayerTable))
+	shown := slices.Concat(gapTables(measured), stats.Map(document.Attributions, tables.AttributionTable), stats.Map(document.Layers, tables.LayerTable))
 	if c.Out != "" {
 		if err := c.write(document); err != nil {
 			return err
@@ -144,7 +145,7 @@ func pairsOf(q measure.GapRequest) []measure.Pair {
 		return q.Pairs
 	}
 	pairs := []measure.Pair{{Rollout: q.Recipe.Rollout.Numerics, Learner: q.Recipe.Learner.Numerics}}
-	return append(pairs, each(q.Recipe.Rollout.Fleet, func(m recipe.FleetMember) measure.Pair {
+	return append(pairs, stats.Map(q.Recipe.Rollout.Fleet, func(m recipe.FleetMember) measure.Pair {
 		return measure.Pair{Rollout: m.Numerics, Learner: q.Recipe.Learner.Numerics}
 	})...)
 }

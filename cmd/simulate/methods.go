@@ -10,6 +10,7 @@ import (
 	"driftlab/experiments/measure/tables"
 	"driftlab/experiments/study/sources"
 	"driftlab/results/figure"
+	"driftlab/results/stats"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/correction"
 	"driftlab/trainer/method/loss"
@@ -101,9 +102,9 @@ func findMethods(name string) ([]recipe.Method, error) {
 		return found, nil
 	}
 	known = append(known, "recipe", "recipes", "systems", "presets", "numerics", "papers")
-	known = append(known, each(correction.Presets, func(p correction.Preset) string { return p.Name })...)
-	known = append(known, each(recipe.Reference(), func(f recipe.FieldReference) string { return f.Path })...)
-	known = append(known, each(printedNames(), func(p namedPage) string { return p.Name })...)
+	known = append(known, stats.Map(correction.Presets, func(p correction.Preset) string { return p.Name })...)
+	known = append(known, stats.Map(recipe.Reference(), func(f recipe.FieldReference) string { return f.Path })...)
+	known = append(known, stats.Map(printedNames(), func(p namedPage) string { return p.Name })...)
 	switch near := method.Nearest(name, known); near {
 	case "":
 	case name: // of another page

@@ -14,6 +14,7 @@ import (
 	"driftlab/experiments/study/sources"
 	"driftlab/results/record"
 	"driftlab/results/stability"
+	"driftlab/results/stats"
 	"driftlab/trainer/recipe"
 	"driftlab/trainer/recipe/foreign"
 )
@@ -55,13 +56,12 @@ var printedNames = sync.OnceValue(func() (pages []namedPage) {
 				continue
 			}
 			for _, v := range f.Values {
+				page := namedValue(kind, v, command)
 				i := slices.IndexFunc(pages, func(p namedPage) bool { return p.Name == v.Name && p.Kind == kind })
 				if i < 0 {
-					i = len(pages)
-					pages = append(pages, namedValue(kind, v))
-					pages[i].Command = command
+					i, pages = len(pages), append(pages, page)
 				}
-				if slices.Equal(pages[i].Recipe, namedValue(kind, v).Recipe) { // else another setting has that name there
+				if slices.Equal(pages[i].Recipe, page.Recipe) { // else another setting has that name there
 					pages[i].Studies = append(pages[i].Studies, file)
 				}
 			}
@@ -74,8 +74,8 @@ var printedNames = sync.OnceValue(func() (pages []namedPage) {
 	return pages
 })
 
-func namedValue(kind string, v study.Value) namedPage {
-	p := namedPage{Name: v.Name, Kind: kind, Recipe: each(v.Set, recipe.Change.String)}
+func namedValue(kind string, v study.Value, command string) namedPage {
+	p := namedPage{Name: v.Name, Kind: kind, Command: command, Recipe: stats.Map(v.Set, recipe.Change.String)}
 	for _, l := range v.Labels {
 		switch l.Name {
 		case "group":

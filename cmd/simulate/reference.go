@@ -12,6 +12,7 @@ import (
 
 	"driftlab/model"
 	"driftlab/results/figure"
+	"driftlab/results/stats"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/correction"
 	"driftlab/trainer/recipe"
@@ -246,7 +247,7 @@ func (p frameworkPage) tables() []*figure.Figure {
 
 func (c *methodsCmd) framework(a *app) error {
 	registries := foreign.Registries()
-	known := each(registries, func(r foreign.Registry) string { return r.Framework })
+	known := stats.Map(registries, func(r foreign.Registry) string { return r.Framework })
 	at := slices.Index(known, c.Framework)
 	if at < 0 {
 		return bad("methods: --framework: %w; known are %s", method.UnknownName(c.Framework, known), strings.Join(known, ", "))

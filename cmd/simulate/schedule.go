@@ -9,6 +9,7 @@ import (
 	"driftlab/experiments/measure/tables"
 	"driftlab/results"
 	"driftlab/results/figure"
+	"driftlab/results/stats"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/schedule"
 	"driftlab/trainer/method/schedule/simulation"
@@ -82,7 +83,7 @@ func (c *scheduleCmd) list(a *app, systems method.Table[schedule.Policy]) error 
 	all := []listed{}
 	for _, e := range systems {
 		policy := e.New()
-		all = append(all, listed{e.Spec, each(simulation.Parameters(policy), simulation.Parameter.String), policy.Traits().Bound})
+		all = append(all, listed{e.Spec, stats.Map(simulation.Parameters(policy), simulation.Parameter.String), policy.Traits().Bound})
 	}
 	if c.JSON {
 		return a.printJSON(all)

@@ -35,9 +35,9 @@ const siteMark = `<nav class="site" aria-label="Site">`
 
 // Run writes the site.
 func (c *siteCmd) Run(a *app) error {
-	files := each(siteReports(), func(p results.Report) lab.File { return lab.File{Name: p.Site, Data: p.HTML()} })
+	files := stats.Map(siteReports(), func(p results.Report) lab.File { return lab.File{Name: p.Site, Data: p.HTML()} })
 	paths := []string{filepath.Join(c.Out, lab.SitePage), filepath.Join(c.Out, lab.DiagnosePage)}
-	paths = append(paths, each(files, func(f lab.File) string { return filepath.Join(c.Out, f.Name) })...)
+	paths = append(paths, stats.Map(files, func(f lab.File) string { return filepath.Join(c.Out, f.Name) })...)
 	if err := ownFiles(paths); err != nil { // before anything is compiled
 		return err
 	}

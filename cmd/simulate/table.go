@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"driftlab/results/figure"
+	"driftlab/results/stats"
 
 	"github.com/charmbracelet/x/ansi"
 	"golang.org/x/term"
@@ -112,7 +113,7 @@ func styled(w io.Writer) bool {
 
 // cellTexts are the headings and the rows of a table as text.
 func cellTexts(t *figure.Figure) [][]string {
-	rows := [][]string{each(t.Columns, figure.Column.Head)}
+	rows := [][]string{stats.Map(t.Columns, figure.Column.Head)}
 	for _, row := range t.Rows {
 		cells := make([]string, len(t.Columns))
 		for j, c := range row {
@@ -224,7 +225,7 @@ func (a *app) printTable(t *figure.Figure) {
 
 // styledLines are the lines of a text, each in a style of its own.
 func styledLines(e figure.Emphasis, text string) string {
-	return strings.Join(each(strings.Split(text, "\n"), styles[e].Styled), "\n")
+	return strings.Join(stats.Map(strings.Split(text, "\n"), styles[e].Styled), "\n")
 }
 
 // gap is the blank between two columns.
@@ -258,7 +259,7 @@ func fit(rows [][]string, width int) bool {
 // asRecords shows a table that is too wide for any columns: a row is a few
 // lines, each a heading and its cell.
 func asRecords(rows [][]string, width int) string {
-	widths := each(rows[0], ansi.StringWidth)
+	widths := stats.Map(rows[0], ansi.StringWidth)
 	left := slices.Max(widths)
 	var b strings.Builder
 	for _, row := range rows[1:] {

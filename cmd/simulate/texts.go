@@ -41,15 +41,6 @@ func section(title, text string) string {
 	return "\n" + title + "\n" + indented(strings.TrimRight(text, "\n")) + "\n"
 }
 
-// each is what a function makes of every entry of a list.
-func each[T, U any](list []T, of func(T) U) []U {
-	made := make([]U, len(list))
-	for i, x := range list {
-		made[i] = of(x)
-	}
-	return made
-}
-
 // textOf is a page, filled with data.
 func textOf(page string, data any) string {
 	var b strings.Builder

@@ -75,15 +75,16 @@ func (t *trial) fixes() []Fix {
 	if t.batch.Tokens() == 0 {
 		return nil
 	}
-	list := each(correction.Weightings, func(e method.Entry[correction.Weighting]) Fix {
+	list := stats.Map(correction.Weightings, func(e method.Entry[correction.Weighting]) Fix {
 		return t.try(e.Name, "weights", &correction.Pipeline{Weights: e.New()}, e.Needs)
 	})
+
 	for _, e := range correction.Masks {
 		if e.Name != "random_mask" { // the placebo of each
 			list = append(list, t.try(e.Name, "mask", &correction.Pipeline{Masks: []correction.Masking{e.New()}}, e.Needs))
 		}
 	}
-	return append(list, each(correction.Presets, func(p correction.Preset) Fix { return t.try(p.Name, "preset", p.New(), nil) })...)
+	return append(list, stats.Map(correction.Presets, func(p correction.Preset) Fix { return t.try(p.Name, "preset", p.New(), nil) })...)
 }
 
 // trial is a sample as a batch that corrections are tried on.
@@ -388,7 +389,7 @@ func (t *trial) masked(w []float64) *Masked {
 				}
 			}
 		}
-		return each(counts, func(c tokenCount) float64 { return c.share() })
+		return stats.Map(counts, func(c tokenCount) float64 { return c.share() })
 	}
 	g := t.groups
 	m := &Masked{Tokens: by(1, func(int, int) int { return 0 })[0]}

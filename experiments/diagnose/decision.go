@@ -282,7 +282,7 @@ func named(p *correction.Pipeline) string {
 	if weights != nil {
 		rules = slices.Insert(rules, 0, *weights)
 	}
-	list := each(rules, func(r correction.Rule) string { return fmt.Sprintf("%s (%s)", r.Name, written("."+r.Name, &r)) })
+	list := stats.Map(rules, func(r correction.Rule) string { return fmt.Sprintf("%s (%s)", r.Name, written("."+r.Name, &r)) })
 	return strings.Join(list, " and ")
 }
 
@@ -443,10 +443,11 @@ var alarms = []alarm{
 
 // alarmsOf are all rules on a gap whose mean ratio is z standard errors off.
 func alarmsOf(g *Gap, z float64, rates *stability.Alarms) []Alarm {
-	return each(alarms, func(a alarm) Alarm {
+	return stats.Map(alarms, func(a alarm) Alarm {
 		v := a.value(g, z)
 		return Alarm{Rule: a.rule, Source: a.source, Value: v, Limit: a.limit, Fired: fires(v, a.limit, a.below)}.rated(a, rates)
 	})
+
 }
 
 // alarms are the rules of training that the dump has the columns for. Their rows of the table come

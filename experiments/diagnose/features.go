@@ -188,7 +188,7 @@ func (x deviation) inLogits() float64 { return x.u }
 func (x deviation) inMedians() float64 { return x.v }
 
 // column is a figure of every error.
-func (s *deviations) column(of func(deviation) float64) []float64 { return each(s.all, of) }
+func (s *deviations) column(of func(deviation) float64) []float64 { return stats.Map(s.all, of) }
 
 // medianOf sorts a list, whose median it returns; 0 of none.
 func medianOf(x []float64) float64 {
@@ -644,7 +644,7 @@ func (c coordinate) of(f *Features) float64 {
 
 // point is where features are in all coordinates.
 func point(f *Features) []float64 {
-	return each(coordinates, func(c coordinate) float64 { return c.of(f) })
+	return stats.Map(coordinates, func(c coordinate) float64 { return c.of(f) })
 }
 
 // class is a kind of gap that was simulated: a distribution about its mean.
@@ -1159,9 +1159,10 @@ func (r regression) terms(x []float64) []float64 {
 
 // logit predicts the log-odds, false where a coordinate is missing.
 func (r regression) logit(point []float64) (float64, bool) {
-	x := each(r.Coordinates, func(name string) float64 {
+	x := stats.Map(r.Coordinates, func(name string) float64 {
 		return point[slices.IndexFunc(coordinates, func(c coordinate) bool { return c.name == name })]
 	})
+
 	if slices.ContainsFunc(x, math.IsNaN) {
 		return 0, false
 	}

@@ -135,16 +135,7 @@ func (a *answers) groups() []rated {
 
 // valuesOf are figures of a list without those that were not recorded.
 func valuesOf[T any](list []T, of func(T) float64) []float64 {
-	return slices.DeleteFunc(each(list, of), func(v float64) bool { return !isFinite(v) })
-}
-
-// each is what a function makes of every entry of a list.
-func each[T, U any](list []T, of func(T) U) []U {
-	made := make([]U, len(list))
-	for i, x := range list {
-		made[i] = of(x)
-	}
-	return made
+	return slices.DeleteFunc(stats.Map(list, of), func(v float64) bool { return !isFinite(v) })
 }
 
 type learning struct {

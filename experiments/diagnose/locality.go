@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"driftlab/experiments/diagnose/reader"
+	"driftlab/results/stats"
 	"driftlab/trainer/method/metrics"
 )
 
@@ -253,7 +254,7 @@ func pick[T any](column []T, at []int) []T {
 	if column == nil {
 		return nil
 	}
-	return each(at, func(n int) T { return column[n] })
+	return stats.Map(at, func(n int) T { return column[n] })
 }
 
 // local names the set of tokens that holds most of the gap, and judges the others without it.

@@ -238,11 +238,9 @@ func MeanK3(d [][2]float64, side int) (k3 float64) { return mean(k3Terms(d), sid
 
 // k3Terms are exp(−d) − 1 + d of pairs.
 func k3Terms(d [][2]float64) [][2]float64 {
-	terms := make([][2]float64, len(d))
-	for i, x := range d {
-		terms[i] = [2]float64{elementary.Expm1(-x[0]) + x[0], elementary.Expm1(-x[1]) + x[1]}
-	}
-	return terms
+	return stats.Map(d, func(x [2]float64) [2]float64 {
+		return [2]float64{elementary.Expm1(-x[0]) + x[0], elementary.Expm1(-x[1]) + x[1]}
+	})
 }
 
 func mean(x [][2]float64, side int) (sum float64) {

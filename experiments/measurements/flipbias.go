@@ -149,7 +149,7 @@ func (k *gradientBias) measureOracle() {
 	for c := range k.chunks() {
 		k.forward(c, length, nil, true)
 		k.routes = append(k.routes, k.pass.Routes()...)
-		rows := claim.Each(k.targets, func(r int32) int { return int(r) })
+		rows := stats.Map(k.targets, func(r int32) int { return int(r) })
 		for _, s := range measure.RouterLogits(k.pass, k.params, rows) {
 			k.router = append(k.router, float32(s))
 		}
@@ -470,8 +470,8 @@ func (k *gradientBias) biases(differences [][]float32, weights [][][]float64) (b
 			}
 		}
 	}
-	squares := func(list []tkdNorm) []float64 { return claim.Each(list, func(n tkdNorm) float64 { return n.square() }) }
-	return claim.Each(norms, squares), squares(truth)
+	squares := func(list []tkdNorm) []float64 { return stats.Map(list, func(n tkdNorm) float64 { return n.square() }) }
+	return stats.Map(norms, squares), squares(truth)
 }
 
 // flipBias measures the gradient bias that injected flips of routes cause at equal token KL, on

@@ -33,9 +33,10 @@ func trainingWindows(o *claim.Observation, arm string, metrics []string) (window
 	if fall < 0 {
 		end = len(score) - forecastHorizon
 	}
-	courses := claim.Each(metrics, func(metric string) []float64 {
+	courses := stats.Map(metrics, func(metric string) []float64 {
 		return stats.Each(o.List(claim.ArmColumn(arm, metric)), func(v float64) float64 { return elementary.Log(max(v, 1e-6)) })
 	})
+
 	for at := earliestForecast; at < end; at++ {
 		w := trainingWindow{x: []float64{1}, collapses: fall >= 0 && fall <= at+forecastHorizon}
 		for _, course := range courses {
@@ -76,7 +77,7 @@ func forecastAUROC(j *claim.Judge, _, texts []string) []float64 {
 			}
 		}
 		weights := fitForecast(others)
-		forecast := claim.Each(windows[i][1], func(w trainingWindow) float64 { return stats.Dot(weights, w.x) })
+		forecast := stats.Map(windows[i][1], func(w trainingWindow) float64 { return stats.Dot(weights, w.x) })
 		var sorted []float64
 		var labels []bool
 		for _, k := range stats.Order(forecast) {
@@ -99,7 +100,7 @@ func fitForecast(windows []trainingWindow) []float64 {
 	n := len(windows[0].x)
 	penalty, weights := make([]float64, n), make([]float64, n)
 	for k := 1; k < n; k++ {
-		column := claim.Each(windows, func(w trainingWindow) float64 { return w.x[k] })
+		column := stats.Map(windows, func(w trainingWindow) float64 { return w.x[k] })
 		penalty[k] = math.MaxFloat32
 		if slices.Max(column) > slices.Min(column) {
 			deviation := stats.Deviation(column)

@@ -109,7 +109,7 @@ var pairMetrics = map[string]func(s *scoredPair) []float64{
 	// the positions, also matched on probability.
 	"prefix lengths": func(s *scoredPair) []float64 { return prefixLengths(s.q.Tokens) },
 	"|log product ratio| by length": func(s *scoredPair) []float64 {
-		return claim.Each(logProducts(s.Batch, prefixLengths(s.q.Tokens)), func(sums []float64) float64 { return stats.Average(stats.Magnitudes(sums)) })
+		return stats.Map(logProducts(s.Batch, prefixLengths(s.q.Tokens)), func(sums []float64) float64 { return stats.Average(stats.Magnitudes(sums)) })
 	},
 	"|dlogp| by quarter":          func(s *scoredPair) []float64 { return s.quarters()[0] },
 	"|dlogp| by quarter, matched": func(s *scoredPair) []float64 { return s.quarters()[1] },

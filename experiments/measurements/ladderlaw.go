@@ -537,9 +537,9 @@ func rungTable(j *claim.Judge) *figure.Figure {
 		}
 		cells := []figure.Cell{figure.Word(string(r.Family) + ", " + r.short()), figure.Word(fmt.Sprint(len(metricKL.values(r, f.runs))))}
 		values := func(m *gapMetric) figure.Cell { return number(m.values(r, f.runs)) }
-		cells = append(cells, claim.Each([]*gapMetric{{entry: entropyOf}, {entry: lengthMean}, metricKL, metricK3, metricTail, metricFlips, metricHit}, values)...)
+		cells = append(cells, stats.Map([]*gapMetric{{entry: entropyOf}, {entry: lengthMean}, metricKL, metricK3, metricTail, metricFlips, metricHit}, values)...)
 		cells = append(cells, number(stats.Each(metricFlips.values(r, f.runs), func(y float64) float64 { return 1 - elementary.Pow(1-y, float64(r.Size.Layers)) })))
-		t.Add(append(cells, claim.Each([]*gapMetric{metricReplayed, metricReplayedTail, metricFP16}, values)...)...)
+		t.Add(append(cells, stats.Map([]*gapMetric{metricReplayed, metricReplayedTail, metricFP16}, values)...)...)
 	}
 	return t
 }

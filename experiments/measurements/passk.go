@@ -66,7 +66,7 @@ func (m *passkEstimates) estimate(o *claim.Observation, name string, whole []pas
 	// A single draw of k says only whether it held a correct response; its variance
 	// is known from the truth.
 	single := 0.0
-	counted := claim.Each(few, func(tallies []passk.Tally) float64 { return passk.Mean(tallies, m.Single) })
+	counted := stats.Map(few, func(tallies []passk.Tally) float64 { return passk.Mean(tallies, m.Single) })
 	for _, t := range whole {
 		q := t.PassAt(m.Single)
 		single += float64(q*(1-q)) / float64(len(whole)*len(whole))

@@ -286,5 +286,5 @@ func flatten(b *batch.Batch) {
 
 // doubles are the values in double precision.
 func doubles(x []float32) []float64 {
-	return claim.Each(x, func(v float32) float64 { return float64(v) })
+	return stats.Map(x, func(v float32) float64 { return float64(v) })
 }

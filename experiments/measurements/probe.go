@@ -8,6 +8,7 @@ import (
 	"driftlab/experiments/measure"
 	"driftlab/experiments/study/claims/claim"
 	"driftlab/model"
+	"driftlab/results/stats"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/metrics"
 	"driftlab/trainer/method/task"
@@ -57,7 +58,7 @@ func chainPrompts(rng *rand.Rand, n int) []task.Prompt {
 // vocabulary is its own, else four random tokens.
 func promptsFor(rng *rand.Rand, vocab, n int) [][]int32 {
 	if vocab == len(task.NewChain().Vocab()) {
-		return claim.Each(chainPrompts(rng, n), func(p task.Prompt) []int32 { return p.Tokens })
+		return stats.Map(chainPrompts(rng, n), func(p task.Prompt) []int32 { return p.Tokens })
 	}
 	out := make([][]int32, n)
 	for i := range out {

@@ -168,7 +168,7 @@ func weightMoments(sums []float64) (first, second float64) {
 
 func (p *panel) quantity(name string) []float64 {
 	if of, ok := quantities[name]; ok {
-		return claim.Each(p.Sum, of)
+		return stats.Map(p.Sum, of)
 	}
 	known := map[string][]float64{"spread": p.spread, "token chi2": {p.chi2}, "responses": {float64(len(p.Sum[0]))}, "tokens outside": p.tokensOut}
 	if x, ok := known[name]; ok {

@@ -6,6 +6,7 @@ import (
 	"driftlab/experiments/study/claims/claim"
 	"driftlab/model"
 	"driftlab/precision/elementary"
+	"driftlab/results/stats"
 	"driftlab/results/stats/passk"
 	"driftlab/trainer"
 	"driftlab/trainer/method/task"
@@ -30,7 +31,7 @@ func chainTallies(e *claim.Env, p *model.Params, difficulty string, prompts, sam
 	r := claim.Must(recipe.Load("default", fmt.Sprintf("task={name: chain, difficulty: %s}", difficulty)))
 	r.Seed = e.Seed
 	all := claim.Must(trainer.Evaluate(e.Context(), p, r, trainer.Attempts{Prompts: prompts[e.Size], Samples: samples[e.Size]}, trainer.Options{Cores: e.Cores}))
-	return claim.Each(all.Prompts, func(p trainer.PromptTally) passk.Tally { return p.Tally })
+	return stats.Map(all.Prompts, func(p trainer.PromptTally) passk.Tally { return p.Tally })
 }
 
 // searches asks trained weights for answers to fresh prompts of the search task, whose root is found with a number of candidates in that range.

@@ -67,7 +67,7 @@ func (f modelFamily) axes() []axis {
 
 // coordinates are the logarithms of a size over the base's, axis by axis.
 func (f modelFamily) coordinates(s modelSize) []float64 {
-	return claim.Each(f.axes(), func(a axis) float64 { return elementary.Log(float64(*a.of(&s)) / float64(*a.of(&baseSize))) })
+	return stats.Map(f.axes(), func(a axis) float64 { return elementary.Log(float64(*a.of(&s)) / float64(*a.of(&baseSize))) })
 }
 
 // rung is one size of one family, and how much of it is measured: see rungs.yaml.

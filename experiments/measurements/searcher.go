@@ -258,11 +258,11 @@ func (m *searchers) Measure(e *claim.Env, o *claim.Observation) {
 		r := claim.Must(recipe.Load("default", "rollout.pool={prompts: 128}", "reward="+cmp.Or(a.Reward, "exact")))
 		run.limit, run.scorer, run.filter = a.Limit, r.Reward.New(), a.Filter
 		_, steps := run.train(e.Rand(uint64(10 + k)))
-		length, pass := claim.Each(steps, func(s searcherStep) float64 { return s.length }), claim.Each(steps, func(s searcherStep) float64 { return s.pass })
+		length, pass := stats.Map(steps, func(s searcherStep) float64 { return s.length }), stats.Map(steps, func(s searcherStep) float64 { return s.pass })
 		last := len(steps) - max(len(steps)/12, 1)
 		values := []float64{stats.Average(length[last:]), stats.Average(pass[last:])}
 		if m.Correlation {
-			values = append(values, stats.Spearman(length, claim.Each(steps, func(s searcherStep) float64 { return s.kl / max(s.length, 1) })))
+			values = append(values, stats.Spearman(length, stats.Map(steps, func(s searcherStep) float64 { return s.kl / max(s.length, 1) })))
 		}
 		o.Set(a.Start.Name, values...)
 	}
@@ -286,7 +286,7 @@ func (m *searchLengths) Measure(e *claim.Env, o *claim.Observation) {
 		length := func(s searcherStep) float64 { return s.length }
 		a, b := ends(steps, length)
 		firsts, lasts = append(firsts, a), append(lasts, b)
-		course := claim.Each(steps, length)
+		course := stats.Map(steps, length)
 		o.Set(start.Name+", length", claim.Blocks(course, max(len(course)/12, 1))...)
 		if start.Name != m.Examined {
 			continue

@@ -106,7 +106,7 @@ func (t *teacherGradients) record(o *claim.Observation, l *measure.Learner, b *b
 			exact := of(alone{&loss.GKD{Coef: 1, Direction: "reverse"}})
 			forward := of(alone{&loss.GKD{Coef: 1, TopK: 10, Direction: "forward"}})
 			cosine := func(g []float64) float64 { return stats.Dot(g, exact) / (norm(g) * norm(exact)) }
-			along = append(along, claim.Each([][]float64{asLoss, advantages[0], advantages[1], forward}, cosine)...)
+			along = append(along, stats.Map([][]float64{asLoss, advantages[0], advantages[1], forward}, cosine)...)
 		}
 	}
 	b.Guided, b.Advantage = nil, own

@@ -350,7 +350,7 @@ func recordWorked(o *claim.Observation, name string, arms []workings) {
 		byTurn, _ := grouped(toolTurns+1, part{b.Batch, turn})
 		o.Set(name+" by turn, "+toolArms[k], byTurn...)
 		// Turn 0 is one marker, which no probability of the others matches.
-		later := claim.Each(turn, func(t int) int { return max(t, 0) - 1 })
+		later := stats.Map(turn, func(t int) int { return max(t, 0) - 1 })
 		_, matched := grouped(toolTurns, part{b.Batch, later})
 		o.Set(name+" by turn, matched, "+toolArms[k], matched...)
 		logp, entropy, count := 0.0, 0.0, 0.0

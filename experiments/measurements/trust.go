@@ -98,10 +98,10 @@ func setCut(o *claim.Observation, level string, now *batch.Batch) {
 	}
 	var logp, ratio, tv, count [trustTenths]float64
 	bins := max(1, min(trustBins, len(list)/(5*trustTenths)))
-	byShift := stats.Order(claim.Each(list, func(m moved) float64 { return math.Abs(m.shift) }))
+	byShift := stats.Order(stats.Map(list, func(m moved) float64 { return math.Abs(m.shift) }))
 	for bin := range bins {
 		part := byShift[bin*len(list)/bins : (bin+1)*len(list)/bins]
-		for rank, at := range stats.Order(claim.Each(part, func(n int) float64 { return list[n].logp })) {
+		for rank, at := range stats.Order(stats.Map(part, func(n int) float64 { return list[n].logp })) {
 			m, k := &list[part[at]], rank*trustTenths/len(part)
 			logp[k] += m.logp
 			count[k]++

@@ -122,9 +122,10 @@ func (v *view) maps() (list []*figure.Figure) {
 			h := &figure.Figure{Kind: figure.Heat, Title: fmt.Sprintf("Mean %s: %s by %s", v.metric(), rows.Name, columns.Name), Labels: columns.Values, Full: 1,
 				Y: figure.Axis{Label: "Mean over all evaluations after the start, over seeds and over what else is varied."}}
 			for _, r := range rows.Values {
-				line := each(columns.Values, func(c string) float64 {
+				line := stats.Map(columns.Values, func(c string) float64 {
 					return average(v.having(map[string]string{rows.Name: r, columns.Name: c}), func(o *Outcome) record.Number { return o.Mean })
 				})
+
 				h.Series = append(h.Series, figure.Series{Name: r, Y: line})
 			}
 			v.pictures = append(v.pictures, Picture{"map-" + fileName(rows.Name) + "-" + fileName(columns.Name), h, []string{".svg"}})

@@ -46,7 +46,7 @@ func (x *Index) ParseBaselines(list []string) (Baselines, error) {
 		name, value, _ := strings.Cut(text, "=")
 		i := slices.IndexFunc(x.Factors, func(f IndexFactor) bool { return f.Name == name })
 		if i < 0 {
-			names := each(x.Factors, func(f IndexFactor) string { return f.Name })
+			names := stats.Map(x.Factors, func(f IndexFactor) string { return f.Name })
 			return nil, fmt.Errorf("%s: the sweep has no factor %q: write FACTOR=VALUE with one of %s", text, name, strings.Join(names, ", "))
 		}
 		if !slices.Contains(x.Factors[i].Values, value) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"driftlab/results/record"
+	"driftlab/results/stats"
 	"driftlab/trainer/recipe"
 )
 
@@ -182,7 +183,7 @@ func meetsOne(list []Condition, values map[string]string) bool {
 
 // placed adds to faults the point at which they are.
 func placed(err error, factors []Factor, values map[string]string) error {
-	where := each(factors, func(f Factor) string { return f.Name + "=" + values[f.Name] })
+	where := stats.Map(factors, func(f Factor) string { return f.Name + "=" + values[f.Name] })
 	if len(where) == 0 {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"driftlab/results/record"
+	"driftlab/results/stats"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -131,15 +132,8 @@ func (x *Index) heads() (list []record.Cell) {
 }
 
 // keys are those of heads.
-func (x *Index) keys() []string { return each(x.heads(), func(c record.Cell) string { return c.Key }) }
-
-// each is what a function makes of every entry of a list.
-func each[T, U any](list []T, of func(T) U) []U {
-	made := make([]U, len(list))
-	for i, x := range list {
-		made[i] = of(x)
-	}
-	return made
+func (x *Index) keys() []string {
+	return stats.Map(x.heads(), func(c record.Cell) string { return c.Key })
 }
 
 // armName is an arm's name, or its values in the order of the factors.
@@ -153,13 +147,13 @@ func (x *Index) armName(a *Arm) string {
 // valuesBut are an arm's values in the order of the factors, without that of one.
 func (x *Index) valuesBut(factor string, values map[string]string) string {
 	others := slices.DeleteFunc(slices.Clone(x.Factors), func(f IndexFactor) bool { return f.Name == factor })
-	return strings.Join(each(others, func(f IndexFactor) string { return values[f.Name] }), ", ")
+	return strings.Join(stats.Map(others, func(f IndexFactor) string { return values[f.Name] }), ", ")
 }
 
 // level names the values of the factors that vary but one.
 func (x *Index) level(but string, values map[string]string) string {
 	varied := slices.DeleteFunc(slices.Clone(x.Factors), func(f IndexFactor) bool { return f.Name == but || len(f.Values) < 2 })
-	return strings.Join(each(varied, func(f IndexFactor) string { return f.Name + "=" + values[f.Name] }), ", ")
+	return strings.Join(stats.Map(varied, func(f IndexFactor) string { return f.Name + "=" + values[f.Name] }), ", ")
 }
 
 // Only is the index of the arms that meet one of the conditions, of all where there is none.

@@ -10,6 +10,7 @@ import (
 	"text/template"
 
 	"driftlab/results/record"
+	"driftlab/results/stats"
 )
 
 //go:embed jobs
@@ -80,7 +81,7 @@ func (j ClusterJob) Last() int { return j.Parts - 1 }
 
 // Words are the arguments as a shell takes them.
 func (j ClusterJob) Words() string {
-	return strings.Join(each(j.Args, record.ShellWord), " ")
+	return strings.Join(stats.Map(j.Args, record.ShellWord), " ")
 }
 
 // Merge is the command that puts the parts together.
@@ -102,7 +103,7 @@ func yamlList(items ...any) string {
 	for _, item := range items {
 		switch item := item.(type) {
 		case []string:
-			words = append(words, each(item, strconv.Quote)...)
+			words = append(words, stats.Map(item, strconv.Quote)...)
 		default:
 			words = append(words, strconv.Quote(fmt.Sprint(item)))
 		}

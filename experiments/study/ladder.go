@@ -80,7 +80,7 @@ func (l *Ladder) isStep(rate float64) bool {
 	return fraction < 0.55 || fraction > 0.95
 }
 
-func (l *Ladder) names() []string { return each(l.rates(), stability.RateName) }
+func (l *Ladder) names() []string { return stats.Map(l.rates(), stability.RateName) }
 
 // factor is the factor of the learning rates.
 func (l *Ladder) factor() Factor {

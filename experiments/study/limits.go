@@ -151,7 +151,7 @@ func (a *ladderArm) levelAt() int {
 }
 
 // finals are the last pass rates of runs.
-func finals(rows []*Row) []float64 { return each(rows, func(r *Row) float64 { return r.finalRate() }) }
+func finals(rows []*Row) []float64 { return stats.Map(rows, (*Row).finalRate) }
 
 // shared are the last pass rates of arms by the models that all of them have.
 func shared(arms ...[]*Row) (list [][]float64) {
@@ -194,7 +194,7 @@ func (d *Folder) Limits() *stability.Study {
 	others := slices.DeleteFunc(slices.Clone(d.Factors), func(f IndexFactor) bool {
 		return slices.Contains([]string{d.rateColumn(), methodFactor, ArmFactor}, f.Name)
 	})
-	s.Factor = strings.Join(each(others, func(f IndexFactor) string { return f.Name }), ", ")
+	s.Factor = strings.Join(stats.Map(others, func(f IndexFactor) string { return f.Name }), ", ")
 	for _, all := range arms {
 		equal := arms[slices.IndexFunc(arms, func(o *ladderArm) bool { return o.within == all.within })] // the first with its value of Index.Within
 		none := new(ladderArm)

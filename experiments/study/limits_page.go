@@ -76,9 +76,10 @@ func limitsFinding(s *stability.Study, ladder bool) string {
 	if !ladder {
 		return stableFinding(s)
 	}
-	limits := each(uncorrected(s), func(a stability.Arm) string {
+	limits := stats.Map(uncorrected(s), func(a stability.Arm) string {
 		return fmt.Sprintf("%s: %s", a.Stressor, a.Limit.Text(stability.RateText))
 	})
+
 	if len(limits) == 0 {
 		return ""
 	}

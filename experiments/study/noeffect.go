@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"driftlab/results/figure"
+	"driftlab/results/stats"
 	"driftlab/trainer/recipe"
 )
 
@@ -59,10 +60,11 @@ func (x *Index) where(points []int) string {
 
 // cannotAct names the parts of a point that cannot act, without the reasons.
 func (p *Arm) cannotAct() string {
-	parts := each(p.CannotAct, func(note string) string {
+	parts := stats.Map(p.CannotAct, func(note string) string {
 		part, _, _ := strings.Cut(note, ": ")
 		return part
 	})
+
 	return strings.Join(parts, "; ")
 }
 
@@ -93,7 +95,7 @@ func (d *Folder) marks() [][2]string {
 	marks, some := make([][2]string, len(d.Arms)), false
 	first := map[string]string{}
 	for i, p := range d.Arms {
-		trained := each(p.Keys, func(run string) string { return cmp.Or(same[run], run) })
+		trained := stats.Map(p.Keys, func(run string) string { return cmp.Or(same[run], run) })
 		key := strings.Join(trained, " ")
 		like, ok := first[key]
 		if !ok {

@@ -168,7 +168,7 @@ var traced = []string{"critic/score/mean", "response_length/mean", "gap/k1", "ga
 // traceOf hashes the steps of a run: every step with the hash of those before it, and then three
 // bytes of every window. Published traces, which once held those bytes, were shortened to their hash.
 func traceOf(r *record.Record) Trace {
-	columns := each(traced, r.Column)
+	columns := stats.Map(traced, r.Column)
 	var text, sum []byte
 	for step := 1; step <= r.Steps; step++ {
 		for i, c := range columns {

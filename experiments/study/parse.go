@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"driftlab/experiments/study/judge"
+	"driftlab/results/stats"
 	"driftlab/trainer/method"
 	"driftlab/trainer/recipe"
 )
@@ -156,7 +157,7 @@ func ParseFlags(bases, sweeps []string) (*Plan, error) {
 
 // nameOfFactors names a sweep after its recipes, if there are several, and the fields that it varies.
 func (p *Plan) nameOfFactors() string {
-	names := each(p.factors(), func(f Factor) string { return fileName(f.Name[strings.LastIndexByte(f.Name, '.')+1:]) })
+	names := stats.Map(p.factors(), func(f Factor) string { return fileName(f.Name[strings.LastIndexByte(f.Name, '.')+1:]) })
 	return strings.Join(names, "-")
 }
 

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"driftlab/results/record"
+	"driftlab/results/stats"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -85,7 +86,7 @@ type FailedTasks []error
 // Error is one line for each of the first few.
 func (f FailedTasks) Error() string {
 	const most = 3
-	lines := each(f[:min(len(f), most)], error.Error)
+	lines := stats.Map(f[:min(len(f), most)], error.Error)
 	if more := len(f) - most; more > 0 {
 		lines = append(lines, fmt.Sprintf("and %d runs more", more))
 	}

@@ -95,7 +95,7 @@ func (d *Folder) Report(kept []results.RunGroup, glossary []results.Term) (resul
 		r.Sections = append(r.Sections, results.FromGroups(kept, glossary...).Sections[1:]...) // the first has what the study's tables have
 	}
 	for _, p := range x.Arms[:min(len(x.Arms), mostReruns)] {
-		lines := each(x.Seeds[:len(p.Keys)], p.command)
+		lines := stats.Map(x.Seeds[:len(p.Keys)], p.command)
 		r.Reruns = append(r.Reruns, results.Rerun{Name: v.armName(&p), Command: strings.Join(lines, "\n")})
 	}
 	return r, v.pictures
@@ -136,7 +136,7 @@ func (x *Index) title() string {
 	if len(varied) == 0 {
 		return "Sweep " + x.Name
 	}
-	return "Sweep " + x.Name + ": " + strings.Join(each(varied, func(f IndexFactor) string { return f.Name }), " × ")
+	return "Sweep " + x.Name + ": " + strings.Join(stats.Map(varied, func(f IndexFactor) string { return f.Name }), " × ")
 }
 
 func (v *view) lead() string {
@@ -185,7 +185,7 @@ func (o *Outcome) known(name string) record.Number {
 
 // row are the cells of a table for a set of outcomes.
 func row(list []*Row) []figure.Cell {
-	verdicts := each(list, func(o *Row) record.Verdict { return o.Verdict })
+	verdicts := stats.Map(list, func(o *Row) record.Verdict { return o.Verdict })
 	cells := []figure.Cell{{Text: strconv.Itoa(len(list)), Value: float64(len(list)), Numeric: true}, results.Verdict(verdicts)}
 	for _, f := range figures {
 		if v := average(list, f.of); !math.IsNaN(v) {
@@ -254,7 +254,7 @@ func (d *Folder) PointTable(most int) *figure.Figure {
 		if len(list) == 0 || points > most {
 			continue
 		}
-		cells := each(d.columns(), func(name string) figure.Cell { return figure.Word(p.Values[name]) })
+		cells := stats.Map(d.columns(), func(name string) figure.Cell { return figure.Word(p.Values[name]) })
 		cells = append(cells, row(list)...)
 		if len(marks) > 0 {
 			cells = append(cells, figure.Word(marks[i][0]), figure.Word(marks[i][1]))

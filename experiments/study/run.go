@@ -16,6 +16,7 @@ import (
 	runner "driftlab/experiments/run"
 	"driftlab/results/figure"
 	"driftlab/results/record"
+	"driftlab/results/stats"
 	"driftlab/trainer"
 	"driftlab/trainer/recipe"
 )
@@ -71,7 +72,7 @@ func (g *Grid) Run(ctx context.Context, o Options) error {
 	times := &times{path: filepath.Join(o.Dir, timesFile), now: o.Now}
 	var before Progress
 	for err == nil { // a ladder's next rungs follow from the outcomes; everything else is there after a round
-		tasks := each(g.left(done, o), func(c *Cell) Task { return c.task(x, s, times, o.Keep) })
+		tasks := stats.Map(g.left(done, o), func(c *Cell) Task { return c.task(x, s, times, o.Keep) })
 		if len(tasks) == 0 {
 			break
 		}

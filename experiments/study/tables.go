@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"driftlab/results/record"
+	"driftlab/results/stats"
 )
 
 // The tables of a finished sweep, each as .csv and as .parquet.
@@ -29,7 +30,7 @@ type column = record.Head
 func (o Tables) writeTable(dir, name string, columns []column, rows func(yield func(row []any) error) error) error {
 	return record.WriteWhole(dir, name+".csv", func(text io.Writer) error {
 		c := csv.NewWriter(text)
-		fields := each(columns, func(c column) string { return c.Name })
+		fields := stats.Map(columns, func(c column) string { return c.Name })
 		if err := c.Write(fields); err != nil {
 			return err
 		}
@@ -73,7 +74,7 @@ func fieldOf(v any) string {
 
 // factorColumns are those that every table begins with.
 func (x *Index) factorColumns() []column {
-	factors := each(x.columns(), func(name string) column { return column{Name: name, Kind: words} })
+	factors := stats.Map(x.columns(), func(name string) column { return column{Name: name, Kind: words} })
 	return slices.Concat([]column{{Name: "run", Kind: words}}, factors, []column{{Name: "seed", Kind: whole}})
 }
 
@@ -103,12 +104,12 @@ func runColumns() []column {
 
 // stepColumns are the columns of the table of steps after the factors' columns.
 func stepColumns() []column {
-	return append([]column{{Name: "step", Kind: whole}}, each(stepMetrics, func(name string) column { return column{Name: name, Kind: short} })...)
+	return append([]column{{Name: "step", Kind: whole}}, stats.Map(stepMetrics, func(name string) column { return column{Name: name, Kind: short} })...)
 }
 
 // ownColumns are the names of the columns that tables have whatever is varied.
 func ownColumns() []string {
-	return each(slices.Concat((&Index{}).factorColumns(), runColumns(), stepColumns()), func(c column) string { return c.Name })
+	return stats.Map(slices.Concat((&Index{}).factorColumns(), runColumns(), stepColumns()), func(c column) string { return c.Name })
 }
 
 // writeRuns writes the table with a row for each cell.

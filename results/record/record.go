@@ -378,11 +378,7 @@ func Judge(r *Record, metric string) RunOutcome {
 
 // JudgeAll judges several runs by the same metric.
 func JudgeAll(runs []*Record, metric string) []RunOutcome {
-	list := make([]RunOutcome, len(runs))
-	for i, r := range runs {
-		list[i] = Judge(r, metric)
-	}
-	return list
+	return stats.Map(runs, func(r *Record) RunOutcome { return Judge(r, metric) })
 }
 
 // curve is what a run can be judged by: the finite values of a metric.

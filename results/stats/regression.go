@@ -156,12 +156,15 @@ func Median(x []float64) float64 {
 }
 
 // Each applies a function to each entry.
-func Each(x []float64, of func(float64) float64) []float64 {
-	out := make([]float64, len(x))
-	for i, v := range x {
-		out[i] = of(v)
+func Each(x []float64, of func(float64) float64) []float64 { return Map(x, of) }
+
+// Map applies a function to each entry of a list of any type.
+func Map[T, U any](list []T, of func(T) U) []U {
+	made := make([]U, len(list))
+	for i, x := range list {
+		made[i] = of(x)
 	}
-	return out
+	return made
 }
 
 // Logs takes the natural logarithm of each entry.

@@ -143,8 +143,11 @@ func (n *inert) loss(r Recipe, moves, differs bool) {
 // LossReads reports whether the gradient of the loss depends on a column; what cannot be
 // evaluated without a run is taken to read what its Spec names.
 func (r Recipe) LossReads(column batch.Column) bool {
-	depends, _ := loss.DependsOn(r.Loss.Params, column)
-	return r.Loss.Params != nil && r.Loss.Spec().Reads(column) && depends
+	if r.Loss.Params == nil || !r.Loss.Spec().Reads(column) {
+		return false
+	}
+	depends, _ := loss.DependsOn(r.Loss.Params, column) // the error is nil
+	return depends
 }
 
 // replay says what there is to replay where nothing can differ from it: routes of

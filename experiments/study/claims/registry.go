@@ -11,6 +11,7 @@ import (
 	"driftlab/experiments/measurements"
 	"driftlab/experiments/studies"
 	"driftlab/experiments/study/claims/claim"
+	"driftlab/results/stats"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -67,4 +68,4 @@ func Lookup(id string) (claim.Claim, bool) {
 }
 
 // IDs lists the ids in the order of All.
-func IDs() []string { return claim.Each(read(), func(c claim.Claim) string { return c.ID }) }
+func IDs() []string { return stats.Map(read(), func(c claim.Claim) string { return c.ID }) }

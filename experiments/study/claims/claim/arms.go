@@ -113,7 +113,7 @@ func (t *Training) Runs(e *Env, do func(r ArmRun)) {
 	var folders, start []string // pairs of a name and what stands for it; the arms' checkpoint
 	changes := func(set []string) []string {
 		named := strings.NewReplacer(folders...)
-		return Each(set, func(text string) string { return named.Replace(e.Size.of(text)) })
+		return stats.Map(set, func(text string) string { return named.Replace(e.Size.of(text)) })
 	}
 	for _, w := range t.Warm {
 		dir := w.folder(e, changes(w.Set))

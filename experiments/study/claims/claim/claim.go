@@ -275,7 +275,7 @@ func (j *Judge) Note(format string, args ...any) {
 
 // Each computes a value per replication, and its mean over those that share a warm start.
 func (j *Judge) Each(of func(o *Observation) float64) []float64 {
-	return j.Means(Each(j.Runs, of))
+	return j.Means(stats.Map(j.Runs, of))
 }
 
 // Mean is the mean over replications of a list, entry by entry.

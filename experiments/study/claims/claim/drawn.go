@@ -171,7 +171,7 @@ func (t *fileTable) means(s scope) *figure.Figure {
 	out := &figure.Figure{Kind: figure.Table, Title: t.Title, Note: cmp.Or(t.Note, "Means over replications.")}
 	rows, n := t.Names, len(s.j.Mean(t.Figures[0]))
 	if t.Over != "" {
-		rows = append(rows, Each(s.single().lists(t.Over)[0], func(x float64) string { return fmt.Sprintf("%.4g", x) })...)
+		rows = append(rows, stats.Map(s.single().lists(t.Over)[0], func(x float64) string { return fmt.Sprintf("%.4g", x) })...)
 	}
 	if rows != nil {
 		out.Columns, n = []figure.Column{{Name: t.Row, Align: figure.Align(t.Over != "")}}, len(rows)
@@ -216,7 +216,7 @@ func (n *fileNote) add(s scope) {
 		}
 		return
 	}
-	s.j.Note(n.Text, Each(n.Of, func(text string) any { return s.number(text) })...)
+	s.j.Note(n.Text, stats.Map(n.Of, func(text string) any { return s.number(text) })...)
 }
 
 // shares counts the runs, one of each replication and learning rate, of which an expression is

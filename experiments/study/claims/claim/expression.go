@@ -45,15 +45,6 @@ type UnitFunction struct {
 	Of    func(j *Judge, rates []string, texts []string) []float64
 }
 
-// Each is what a function makes of every entry of a list.
-func Each[T, U any](list []T, of func(T) U) []U {
-	made := make([]U, len(list))
-	for i, x := range list {
-		made[i] = of(x)
-	}
-	return made
-}
-
 // eachEntry makes a list function of one of numbers.
 func eachEntry(of func(float64) float64) ListFunction {
 	return ListFunction{1, func(x ...[]float64) []float64 { return stats.Each(x[0], of) }}
@@ -282,7 +273,7 @@ func (c *compiler) figure(l *ast.BasicLit, part func(x []float64) []float64) val
 		StopOn(c.check(text))
 	}
 	return func(s scope) [][]float64 {
-		return s.average(s.j, Each(s.j.Runs, func(o *Observation) []float64 { return part(o.matching(strings.ReplaceAll(text, "$rate", s.rate))) }))
+		return s.average(s.j, stats.Map(s.j.Runs, func(o *Observation) []float64 { return part(o.matching(strings.ReplaceAll(text, "$rate", s.rate))) }))
 	}
 }
 
@@ -313,8 +304,8 @@ func (c *compiler) call(call *ast.CallExpr) value {
 	if u, ok := c.lib.Units[id.Name]; ok {
 		words := texts(u.Texts)
 		return func(s scope) [][]float64 {
-			texts := Each(words, func(text string) string { return strings.ReplaceAll(text, "$rate", s.rate) })
-			return Each(u.Of(s.j, s.rates, texts), func(v float64) []float64 { return []float64{v} })
+			texts := stats.Map(words, func(text string) string { return strings.ReplaceAll(text, "$rate", s.rate) })
+			return stats.Map(u.Of(s.j, s.rates, texts), func(v float64) []float64 { return []float64{v} })
 		}
 	}
 	f, special := own[id.Name]
@@ -325,7 +316,7 @@ func (c *compiler) call(call *ast.CallExpr) value {
 	default:
 		StopOn(fmt.Errorf("no function %s of %d values: %s", id.Name, n, c.lib.functionsHelp()))
 	}
-	args := Each(call.Args, c.value)
+	args := stats.Map(call.Args, c.value)
 	if special {
 		return func(s scope) [][]float64 { return f.of(s, args) }
 	}
@@ -391,13 +382,13 @@ func (s scope) constant(list ...float64) [][]float64 {
 
 // first are the first entries.
 func first(lists [][]float64) []float64 {
-	return Each(lists, func(x []float64) float64 { return x[0] })
+	return stats.Map(lists, func(x []float64) float64 { return x[0] })
 }
 
 // applied is a function of values.
 func applied(of func(x ...[]float64) []float64, args ...value) value {
 	return func(s scope) [][]float64 {
-		return apply(of, Each(args, func(a value) [][]float64 { return a(s) })...)
+		return apply(of, stats.Map(args, func(a value) [][]float64 { return a(s) })...)
 	}
 }
 
@@ -405,7 +396,7 @@ func applied(of func(x ...[]float64) []float64, args ...value) value {
 func apply(of func(x ...[]float64) []float64, args ...[][]float64) [][]float64 {
 	out := make([][]float64, len(args[0]))
 	for u := range out {
-		out[u] = of(Each(args, func(a [][]float64) []float64 { return a[u] })...)
+		out[u] = of(stats.Map(args, func(a [][]float64) []float64 { return a[u] })...)
 	}
 	return out
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"driftlab/results/record"
+	"driftlab/results/stats"
 )
 
 // Observation is what one seed of a claim measured: named lists of numbers, in
@@ -50,7 +51,7 @@ func (o *Observation) Has(name string) bool { return o.find(name) != nil }
 
 // Names are the names of the figures, in the order they were set.
 func (o *Observation) Names() []string {
-	return Each(o.figures, func(f namedValues) string { return f.Name })
+	return stats.Map(o.figures, func(f namedValues) string { return f.Name })
 }
 
 // Empty reports that no figure was set.

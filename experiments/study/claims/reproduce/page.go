@@ -102,9 +102,10 @@ func (r *Result) byRate() string {
 	if d == nil || len(d.ByRate) == 0 {
 		return ""
 	}
-	parts := claim.Each(d.ByRate, func(at judge.RateOutcome) string {
+	parts := stats.Map(d.ByRate, func(at judge.RateOutcome) string {
 		return fmt.Sprintf("%s at %s (%s)", at.Outcome.Term(), at.Rate, intervalText(at.Value))
 	})
+
 	return " By learning rate: " + strings.Join(parts, ", ") + "."
 }
 

@@ -340,11 +340,11 @@ func (r *Result) section() results.Section {
 	}
 	add(results.Prose("**Reproduce it**"), results.Code(r.again().Command))
 	if len(r.Arms) > 0 {
-		commands := claim.Each(r.Arms, func(arm study.Arm) string { return arm.Command })
+		commands := stats.Map(r.Arms, func(arm study.Arm) string { return arm.Command })
 		add(results.Fold{Summary: fmt.Sprintf("The %d training runs", len(r.Arms)), Blocks: []results.Block{results.Code(strings.Join(commands, "\n"))}})
 	}
-	how := claim.Each(methodOf(c), func(p string) results.Block { return results.Prose(p) })
-	commands := claim.Each(c.Commands, func(command string) results.Block { return results.Code(command) })
+	how := stats.Map(methodOf(c), func(p string) results.Block { return results.Prose(p) })
+	commands := stats.Map(c.Commands, func(command string) results.Block { return results.Code(command) })
 	add(results.Fold{Summary: "Criterion and setup of " + c.ID, Blocks: append(how, commands...)})
 	return s
 }
