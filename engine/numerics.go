@@ -50,13 +50,16 @@ func (n Numerics) BatchInvariant() bool { return !n.Reduction.BatchVariant }
 // makes two engines with equal numerics agree.
 func (n Numerics) DecodesAsScored() bool { return n.BatchInvariant() && n.Attention.PrefillIsDecode() }
 
-// Equal reports whether both compute the same bits; names do not count, nor
-// does the tile of a kernel without tiles.
+// Equal reports whether the forward pass of both computes the same bits; names do not
+// count, nor does the tile of a kernel without tiles, nor the format of gradients.
 func (n Numerics) Equal(m Numerics) bool { return n.essential() == m.essential() }
 
 // essential returns n without the fields that decide nothing.
 func (n Numerics) essential() Numerics {
-	n.Name = ""
+	n.Name, n.Gradients = "", precision.Format{}
+	if n.Accumulator.Identity() {
+		n.Reduction.Promote = 0
+	}
 	if !n.Attention.Tiled() {
 		n.Tile = 0
 	}
@@ -151,6 +154,8 @@ func (n Numerics) Validate() error {
 	} else if n.Reduction.Wire != (precision.Format{}) {
 		if err := n.Reduction.Wire.Validate(); err != nil {
 			fault("reduction: wire %w", err)
+		} else if n.Reduction.Wire.Integer() {
+			fault("reduction: wire %s has no scale: use a floating-point format, such as bf16", n.Reduction.Wire)
 		}
 	}
 	if err := n.ExpertParallel.Validate(); err != nil {

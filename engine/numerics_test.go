@@ -65,6 +65,10 @@ func TestEqual(t *testing.T) {
 	if !a.Equal(b) {
 		t.Error("parts of the keys, without a kernel that splits them, make a difference")
 	}
+	b.Gradients, b.Reduction.Promote = precision.FP16, 8 // nor a backward format, nor the promotion of a sum in fp32
+	if !a.Equal(b) {
+		t.Error("the format of gradients, or promotion to what a sum is already in, makes a difference")
+	}
 	a.Attention, b.Attention = kernel.Online, kernel.Online
 	a.Tile = 8
 	if a.Equal(b) {
@@ -87,6 +91,9 @@ func TestValidate(t *testing.T) {
 			n.Activations, n.Head = precision.INT8, precision.INT8
 			n.Weights = precision.Unscaled(precision.INT8)
 		}, "activations head weights"},
+		{"a wire without scales", func(n *engine.Numerics) {
+			n.Reduction = kernel.Reduction{Kind: kernel.TensorParallel, Parts: 4, Wire: precision.INT8}
+		}, "reduction"},
 		{"inputs per tensor", func(n *engine.Numerics) { n.Inputs = q("fp8_e4m3/tensor") }, "inputs"},
 		{"inputs in nv blocks", func(n *engine.Numerics) { n.Inputs = q("fp4_e2m1/nv") }, "inputs"},
 		{"inputs in mx blocks", func(n *engine.Numerics) { n.Inputs = q("fp8_e4m3/mx") }, ""},

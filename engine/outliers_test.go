@@ -34,6 +34,25 @@ func divergence(t *testing.T, p *model.Params, n engine.Numerics) float64 {
 	return sum / float64(rows)
 }
 
+// Outlier channels change no function, whatever reads the norm in front of attention.
+func TestOutlierChannelsOfLayerTypes(t *testing.T) {
+	for _, types := range []model.LayerTypes{"full_attention", "linear_attention", "sparse_attention"} {
+		c := model.Config{Layers: 1, DModel: 32, Heads: 4, DFF: 16, Experts: 4, TopK: 2, Vocab: 16, Context: 64, LayerTypes: types}.WithDefaults()
+		must.Do(t, c.Validate())
+		plain := model.New(c)
+		plain.Init(3)
+		outlying := plain.Clone()
+		outlying.AddOutliers(model.OutlierChannels(c.DModel), outlierFactor)
+		sequences := enginetest.Sequences(31, 4, c.Vocab, 20, 60)
+		a, b := run(plain, preset(t, "fp32"), sequences, 1, engine.Options{}), run(outlying, preset(t, "fp32"), sequences, 1, engine.Options{})
+		for s := range a.logits {
+			if !equalBits(a.logits[s], b.logits[s]) {
+				t.Fatalf("%s: outlier channels change logits in fp32", types)
+			}
+		}
+	}
+}
+
 // Outlier channels change no bit of fp32. One int8 scale for a whole row of activations
 // fails on them, as LLM.int8 and SmoothQuant (arXiv 2211.10438) report, and fp8, whose
 // exponent spans them, holds. Fails: the divergence grows more than tenfold; holds: it stays

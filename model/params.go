@@ -287,8 +287,8 @@ func OutlierChannels(width int) (channels []int) {
 
 // AddOutliers gives the model's activations outlier channels without changing what it
 // computes: it multiplies the gains of every norm in the channels by the factor, and divides
-// the columns of the matrices that read them (query, key, value, router, gate, up, head) by
-// it, the reparameterisation of SmoothQuant (arXiv 2211.10438) in reverse. With a power
+// the columns of the matrices that read them (query, key, value and what else linear or
+// sparse attention has, router, gate, up, head) by it, the reparameterisation of SmoothQuant (arXiv 2211.10438) in reverse. With a power
 // of two every product is exact, so that logits in float32 keep their bits. Large language
 // models have such channels by themselves (LLM.int8, arXiv 2208.07339). It panics on a
 // channel that the model has not.
@@ -309,7 +309,10 @@ func (p *Params) AddOutliers(channels []int, factor float32) {
 			y := &p.layers[l]
 			y.InputNorm[c] *= factor
 			y.PostNorm[c] *= factor
-			divide(y.Q, y.K, y.V, y.Router)
+			divide(y.QKV, y.Router)
+			if y.Index != nil {
+				divide(y.Index.All)
+			}
 			divide(y.W1...)
 			divide(y.W3...)
 		}

@@ -42,6 +42,7 @@ func TestLoRAIsResumed(t *testing.T) {
 		{"anchor=ewma", "learner.minibatches=2", "kl={name: k1, in: loss, coef: 0.1}"},
 		{"rollout.weight_sync={missed: [attention], from: 2}"},
 		{"guards=[gradient_alignment]"},
+		{"rollout.speculative={drafter: self, draft: 3, refresh: 2}"},
 	} {
 		goesOn(t, killedAt(3, 2), lowRank("merged", "unmerged", sets...)...)
 	}

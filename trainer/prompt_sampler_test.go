@@ -122,4 +122,12 @@ func TestLearnReplies(t *testing.T) {
 	if share := all.figure(t, "turns/learned_replies"); replies == 0 || share != float64(replies)/float64(own.batch.Tokens()) {
 		t.Errorf("%d replies, a share of %v", replies, share)
 	}
+	for _, name := range []string{"gap/exact_tv", "gap/exact_tv_max"} {
+		if tv := all.figure(t, name); !(tv > 0 && tv < 1+1e-5) {
+			t.Errorf("%s is %v", name, tv)
+		}
+	}
+	if all.recipe.SameEngine() {
+		t.Error("replies that the rollout engine did not draw count as drawn by the learner's policy")
+	}
 }

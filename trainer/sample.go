@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"cmp"
+	"math"
 
 	"driftlab/engine/rollout"
 	"driftlab/trainer/engines"
@@ -50,13 +51,21 @@ func (f rolloutStage) run(s *Session) error {
 	return s.options.Scorer(s.batch.Step, s.Params(), &s.batch.Sampled)
 }
 
-// learnReplies counts what a tool wrote as the policy's, and logs its share.
+// learnReplies counts what a tool wrote as the policy's, and logs its share. The tool's
+// distribution has that token alone, as its log-prob of 0 says.
 func (s *Session) learnReplies() {
 	b, replies := &s.batch, 0
 	for n, own := range b.Mask {
 		if !own {
 			b.Mask[n] = true
 			replies++
+			if b.DistRoll != nil {
+				row := b.DistRoll[n*b.Vocab:][:b.Vocab]
+				for a := range row {
+					row[a] = float32(math.Inf(-1))
+				}
+				row[b.Token[n]] = 0
+			}
 		}
 	}
 	s.log("turns/learned_replies", float64(replies)/float64(b.Tokens()))

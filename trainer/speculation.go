@@ -178,6 +178,7 @@ func (d *speculation) AppendState(dst []byte) []byte {
 }
 
 func (d *speculation) SetState(state []byte) error {
+	defer d.params.Merge() // what was trained are adapters, if there are any
 	numbers := []any{&d.version, &d.acceptance, &d.known, d.params.Trained()}
 	if d.learner == nil {
 		return method.ReadState(state, numbers...)

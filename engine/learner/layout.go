@@ -71,8 +71,8 @@ func (s *Scorer) layOut(b *column.Sampled, r replay) {
 //
 // Nothing else that a recipe can say comes between: scales are per row, or per
 // engine; retention gives up no position while a prompt is read; what a tool
-// writes and what is masked belongs to the response; no expert has a capacity, and
-// nothing is drawn by row.
+// writes and what is masked belongs to the response; no expert has a capacity. The
+// noise of a Perturbation is drawn by row, so that responses share that of rows they share.
 func (s *Scorer) families(b *column.Sampled, r replay) {
 	l, n := &s.layout, b.Len()
 	l.family, l.size = column.Resized(l.family, n), column.Resized(l.size, n)

@@ -182,14 +182,14 @@ func (r Recipe) lags() bool {
 }
 
 // SameEngine reports whether the rollout engine's log-probs are the learner's, bit
-// for bit, at equal weights.
+// for bit, at equal weights; those of a tool's replies, which it did not draw, are not.
 func (r Recipe) SameEngine() bool {
 	o, n, l := r.Rollout, r.Rollout.Numerics, r.Learner.Numerics
 	if r.LoRA == nil {
 		n.Adapters, l.Adapters = engine.Adapters{}, engine.Adapters{}
 	}
 	return n.Equal(l) && n.BatchInvariant() && n.Attention.PrefillIsDecode() && len(o.Fleet) == 0 && o.Noise.Start == 0 &&
-		o.KVRetention == nil && o.Speculative == nil && o.Fusion == nil && o.KVScales.Prompts == 0 && !o.StalePrefixes() && (o.WeightSync == nil || r.inertSync() != "") && o.TopP == 1 && o.TopK == 0 &&
+		o.KVRetention == nil && o.Speculative == nil && o.Fusion == nil && !o.LearnReplies && o.KVScales.Prompts == 0 && !o.StalePrefixes() && (o.WeightSync == nil || r.inertSync() != "") && o.TopP == 1 && o.TopK == 0 &&
 		r.LearnerTemperature() == o.Temperature && (o.Temperature == 1 || o.LogProbs == ProcessedLogProbs)
 }
 

@@ -3,6 +3,7 @@ package recipe
 import (
 	"path"
 	"slices"
+	"strings"
 
 	"driftlab/model"
 )
@@ -23,7 +24,14 @@ func (l *LoRA) Adapts(tensor string) bool {
 	if len(targets) == 0 {
 		targets = loraTargets
 	}
-	return slices.ContainsFunc(targets, func(word string) bool { return matches(word, tensor) })
+	return adaptable(tensor) && slices.ContainsFunc(targets, func(word string) bool { return matches(word, tensor) })
+}
+
+// adaptable reports whether a tensor of attention or experts can have an adapter: the convolution of linear attention is no
+// projection, and the index of sparse attention has no gradient.
+func adaptable(tensor string) bool {
+	t := model.Tensor{Name: tensor}
+	return !t.Index() && !strings.HasSuffix(tensor, ".conv1d.weight")
 }
 
 // matches reports whether a word, or a pattern of names, is for a tensor.
@@ -49,7 +57,7 @@ func (c *checker) lora(r Recipe) {
 			if !matches(word, t.Name) {
 				continue
 			}
-			found = true
+			found = found || adaptable(t.Name)
 			c.that(matches(loraTargets[0], t.Name) || matches(loraTargets[1], t.Name), "lora.targets", "%q is for %s, and adapters go to the projections of attention and experts: use attention, experts, or a pattern such as \"*.q_proj.*\"", word, t.Name)
 		}
 		c.that(found, "lora.targets", "%q is no tensor of the model: use attention, experts, or a pattern of names such as \"*.q_proj.*\"", word)

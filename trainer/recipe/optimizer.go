@@ -7,9 +7,9 @@ import "driftlab/precision/elementary"
 type Optimizer struct {
 	Name        string  `yaml:"name" default:"adamw" oneof:"adamw"`
 	LR          float64 `yaml:"lr" default:"1e-3" range:"[0,10]"`
-	Beta1       float64 `yaml:"beta1" default:"0.9" range:"[0,1)"`
-	Beta2       float64 `yaml:"beta2" default:"0.99" range:"[0,1)"`
-	Eps         float64 `yaml:"eps" default:"1e-8" range:"(0,1]"`
+	Beta1       float64 `yaml:"beta1" default:"0.9" range:"[0,0.99999]"`
+	Beta2       float64 `yaml:"beta2" default:"0.99" range:"[0,0.99999]"`
+	Eps         float64 `yaml:"eps" default:"1e-8" range:"[1e-38,1]"`
 	WeightDecay float64 `yaml:"weight_decay" range:"[0,inf)"`
 	ClipNorm    float64 `yaml:"clip_norm" default:"1" range:"[0,inf)"`
 	Warmup      int     `yaml:"warmup" default:"5" range:"[0,2^24]"`

@@ -5,7 +5,7 @@ import "driftlab/engine"
 // Rollout is the engine that samples, and how it samples.
 type Rollout struct {
 	Numerics          engine.Numerics    `yaml:"numerics"`
-	Temperature       float64            `yaml:"temperature" default:"1" range:"(0,100]"`
+	Temperature       float64            `yaml:"temperature" default:"1" range:"[1e-6,100]"`
 	TopP              float64            `yaml:"top_p" default:"1" range:"(0,1]"`
 	TopK              int                `yaml:"top_k" range:"[0,2^20]"`
 	MaxTokens         int                `yaml:"max_tokens" default:"64" range:"[1,2^16]"`

@@ -12,6 +12,7 @@ import (
 
 	"driftlab/engine"
 	"driftlab/model"
+	"driftlab/precision"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/schedule"
 )
@@ -209,6 +210,8 @@ func (c *checker) learner(r Recipe) {
 		const most = 1024 // weights that a run keeps, as of k
 		c.that(lag.Batches <= most/max(l.Updates(), 1), "schedule.batches", "%d batches of %d updates are more than %d updates: the run keeps the weights of each", lag.Batches, l.Updates(), most)
 	}
+	c.that(l.LossScale.Mode != ScaleDynamic || l.Numerics.Gradients.Overflow != precision.Saturate, "learner.loss_scale.mode",
+		"dynamic halves the scale when a gradient is not finite, and gradients of %s saturate: use a format that overflows to infinity, such as fp16, or mode none", l.Numerics.Gradients)
 	fraction, _ := math.Frexp(l.LossScale.Initial)
 	c.that(fraction == 0.5, "learner.loss_scale.initial", "%v is not a power of two between 1 and 2^24", l.LossScale.Initial)
 }

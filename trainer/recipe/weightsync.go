@@ -27,7 +27,7 @@ var missable = []struct {
 }{
 	{"all", []string{"*"}},
 	{"embedding", []string{"model.embed_*"}},
-	{"attention", []string{"*.self_attn.*"}},
+	{"attention", []string{"*.self_attn.*", "*.linear_attn.*"}},
 	{"norms", []string{"*norm.weight"}},
 	{"router", []string{"*.gate.weight"}},
 	{"experts", []string{"*.experts.*", "*.mlp.*"}},

@@ -125,7 +125,7 @@ var listFunctions = map[string]ListFunction{
 	}},
 	// every has every n-th entry of a list, from a place on.
 	"every": {3, func(x ...[]float64) (out []float64) {
-		for k := int(x[2][0]); k < len(x[0]); k += int(x[1][0]) {
+		for k := int(x[2][0]); k < len(x[0]); k += max(int(x[1][0]), 1) {
 			out = append(out, x[0][k])
 		}
 		return out
