@@ -118,10 +118,7 @@ func (g Growth) Table() *figure.Figure {
 	t := head("growth", g.Threads)
 	for _, a := range g.Axes {
 		for _, p := range a.Phases {
-			var seconds []string
-			for _, s := range p.Processor {
-				seconds = append(seconds, figure.FormatNumber(s, 3))
-			}
+			seconds := stats.Map(p.Processor, func(s float64) string { return figure.FormatNumber(s, 3) })
 			t.Add(figure.Word(a.Name), figure.Word(strings.Trim(fmt.Sprint(a.Values), "[]")), figure.Word(p.Phase), figure.Word(strings.Join(seconds, " ")),
 				figure.Number(p.Slope, 3), figure.Number(p.WorkSlope, 3))
 		}

@@ -193,10 +193,7 @@ func Flips(r recipe.Recipe, responses, workers int) (*record.Flips, error) {
 	score := func(replay learner.Replay, gates learner.Gates) (float64, []float64) {
 		options.Replay, options.Gates = replay, gates
 		scorer.Score(&b.Old, &b.Sampled, options)
-		var deltas []float64
-		for _, n := range tokens {
-			deltas = append(deltas, b.Old.Logp[n]-b.LogpRoll[n])
-		}
+		deltas := stats.Map(tokens, func(n int) float64 { return b.Old.Logp[n] - b.LogpRoll[n] })
 		g = metrics.Compare(b)
 		return g.ExactKL, deltas
 	}

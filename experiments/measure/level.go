@@ -12,6 +12,7 @@ import (
 
 	"driftlab/engine/rollout"
 	"driftlab/model"
+	"driftlab/results/stats"
 	"driftlab/trainer"
 	"driftlab/trainer/method"
 	"driftlab/trainer/recipe"
@@ -90,11 +91,7 @@ type LevelTable struct {
 
 // Mechanisms lists the names of the level table.
 func Mechanisms() []string {
-	var names []string
-	for _, row := range levelTable() {
-		names = append(names, row.Name)
-	}
-	return names
+	return stats.Map(levelTable(), func(row levelRow) string { return row.Name })
 }
 
 // Levels turns up each mechanism by itself, all else equal, and measures the gap

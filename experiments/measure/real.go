@@ -225,10 +225,7 @@ func sameExperts(a, b []uint8, top int) bool {
 
 // realSize is the size of the real gap (0) or the emulated one (1).
 func realSize(d [][2]float64, side int) RealSize {
-	var sizes []float64
-	for _, x := range d {
-		sizes = append(sizes, math.Abs(x[side]))
-	}
+	sizes := stats.Map(d, func(x [2]float64) float64 { return math.Abs(x[side]) })
 	slices.Sort(sizes)
 	return RealSize{K3: MeanK3(d, side), P99: stats.Quantile(sizes, 0.99), Max: sizes[len(sizes)-1]}
 }

@@ -471,10 +471,7 @@ func afterLonger(arms []Arm, none string) string {
 
 // endsText has the mean at the end of training for each learning rate.
 func endsText(rates []Rate) string {
-	var ends []string
-	for _, r := range rates {
-		ends = append(ends, fmt.Sprintf("%.2f with %s", stats.Average(r.Finals), RateName(r.Rate)))
-	}
+	ends := stats.Map(rates, func(r Rate) string { return fmt.Sprintf("%.2f with %s", stats.Average(r.Finals), RateName(r.Rate)) })
 	last := len(ends) - 1
 	if last < 1 {
 		return strings.Join(ends, "")

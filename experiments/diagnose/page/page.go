@@ -14,6 +14,7 @@ import (
 	"driftlab/experiments/diagnose/tables"
 	"driftlab/results"
 	"driftlab/results/figure"
+	"driftlab/results/stats"
 	"driftlab/trainer/method/metrics"
 )
 
@@ -174,10 +175,7 @@ func maskedFold(f *diagnose.Fix) results.Block {
 	}
 	t := tables.Head("masked")
 	shares := func(what string, list []float64) {
-		var words []string
-		for _, x := range list {
-			words = append(words, figure.Percent(x, 1).Text)
-		}
+		words := stats.Map(list, func(x float64) string { return figure.Percent(x, 1).Text })
 		if len(words) > 0 {
 			t.Add(figure.Word(what), figure.Word(strings.Join(words, "  ")))
 		}

@@ -10,6 +10,7 @@ import (
 
 	"driftlab/precision"
 	"driftlab/precision/elementary"
+	"driftlab/results/stats"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -124,10 +125,7 @@ func Formats() (list []Format, names []string) {
 
 // FormatTable has a line for each format: its name, what its framework calls its files, and what they have.
 func FormatTable() string {
-	var lines []string
-	for _, f := range shipped.Formats {
-		lines = append(lines, fmt.Sprintf("  %-17s%s: %s", f.Name, f.Files, f.Has))
-	}
+	lines := stats.Map(shipped.Formats, func(f *Format) string { return fmt.Sprintf("  %-17s%s: %s", f.Name, f.Files, f.Has) })
 	return strings.Join(lines, "\n")
 }
 
@@ -154,10 +152,7 @@ func (f *Format) lacking(keys []string) (list []string) {
 		}
 	}
 	if len(f.AnyOf) > 0 && !slices.ContainsFunc(f.AnyOf, func(m string) bool { return f.among(keys, m) }) {
-		var any []string
-		for _, m := range f.AnyOf {
-			any = append(any, f.own(m))
-		}
+		any := stats.Map(f.AnyOf, f.own)
 		list = append(list, strings.Join(any, " or "))
 	}
 	return list
@@ -521,11 +516,7 @@ func truths(x []float64) []bool {
 	if x == nil {
 		return nil
 	}
-	list := make([]bool, len(x))
-	for i, v := range x {
-		list[i] = v == v && v != 0
-	}
-	return list
+	return stats.Map(x, func(v float64) bool { return v == v && v != 0 })
 }
 
 // Unknown is a whole number that was not recorded.

@@ -8,6 +8,7 @@ import (
 
 	"driftlab/experiments/measure"
 	"driftlab/results/figure"
+	"driftlab/results/stats"
 )
 
 // GapTable shows the size of the gap of each pair of a measurement.
@@ -61,10 +62,7 @@ func FlipTable(m *measure.Measurement) *figure.Figure {
 		if !g.HasRoutes || p.Replayed == nil || p.ReplayedGates == nil {
 			continue
 		}
-		var layers []string
-		for _, f := range g.FlipLayer {
-			layers = append(layers, figure.Percent(f, 2).Text)
-		}
+		layers := stats.Map(g.FlipLayer, func(f float64) string { return figure.Percent(f, 2).Text })
 		t.Add(figure.Word(p.Rollout), figure.Word(p.Learner), figure.Word(strings.Join(layers, " ")), figure.Percent(g.FlipToken, 2),
 			figure.Percent(g.FlipSequence, 1), figure.Number(g.ExactKL, 2), figure.Number(p.Replayed.ExactKL, 2), figure.Number(p.ReplayedGates.ExactKL, 2))
 	}

@@ -14,6 +14,7 @@ import (
 	"driftlab/results/figure"
 	"driftlab/results/published"
 	"driftlab/results/stability"
+	"driftlab/results/stats"
 	"driftlab/trainer/recipe"
 )
 
@@ -72,10 +73,7 @@ func PapersTable(list []Paper) *figure.Figure {
 	t := &figure.Figure{Kind: figure.Table, Title: "Papers", Columns: []figure.Column{{Name: "arXiv"}, {Name: "methods"}, {Name: "recipes"}, {Name: "claims"}},
 		Note: "simulate methods NAME explains a method or a recipe and says what is a reconstruction; simulate reproduce NAME measures a claim."}
 	for _, p := range list {
-		var verdicts []string
-		for _, c := range p.Claims {
-			verdicts = append(verdicts, c.ID+": "+c.Verdict)
-		}
+		verdicts := stats.Map(p.Claims, func(c paperClaim) string { return c.ID + ": " + c.Verdict })
 		t.Add(figure.Word(p.ID).As(figure.Strong), figure.Word(strings.Join(p.Methods, ", ")), figure.Word(strings.Join(p.Recipes, ", ")), figure.Word(strings.Join(verdicts, ", ")))
 	}
 	return t
