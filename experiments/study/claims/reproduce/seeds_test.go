@@ -62,7 +62,7 @@ func readThird(t *testing.T) (of otherSeeds) {
 func seedsPage(t *testing.T, list []Result) string {
 	of := readThird(t)
 	var fresh, again strings.Builder
-	var n, m, others, moved, train int
+	var n, m, others, moved, train, decided, left, opposite int
 	for i := range list {
 		r := &list[i]
 		if r.Fresh != nil {
@@ -77,7 +77,16 @@ func seedsPage(t *testing.T, list []Result) string {
 			if len(r.Claim.Rates) > 0 && !r.Claim.Frozen {
 				train++
 			}
+			if r.own() != judge.Undecided {
+				decided++
+			}
 			if v != r.own() {
+				if r.own() != judge.Undecided {
+					left++
+				}
+				if v != judge.Undecided && r.own() != judge.Undecided && (v == judge.Refuted || r.own() == judge.Refuted) {
+					opposite++
+				}
 				moved++
 				fmt.Fprintf(&again, "| [%s](%[1]s/README.md) | %s | %s |\n", r.Claim.ID, r.own(), v)
 			}
@@ -90,8 +99,9 @@ func seedsPage(t *testing.T, list []Result) string {
 	if m == 0 {
 		return page
 	}
-	return page + fmt.Sprintf("\n%d of %d claims were measured a third time, with seeds from %d; %d of them train a model. %d have the published verdict. The others:\n\n"+
+	return page + fmt.Sprintf("\n%d of %d claims were measured a third time, with seeds from %d; %d of them train a model. %d have the published verdict, "+
+		"%d of the %d that are decided. %d are decided the opposite way. An undecided one becomes decided more easily: a published verdict needs two sets of seeds that agree, the third is one set. The others:\n\n"+
 		"| claim | published | third seeds |\n|---|---|---|\n%s\n"+
-		"`simulate reproduce CLAIM ... --seed %[3]d --out DIR` measures them, and `go test ./experiments/study/claims/reproduce -run ThirdSeeds -third DIR` writes `%[7]s`.\n",
-		m, n, of.First, train, m-moved, &again, thirdFile)
+		"`simulate reproduce CLAIM ... --seed %[3]d --out DIR` measures them, and `go test ./experiments/study/claims/reproduce -run ThirdSeeds -third DIR` writes `%[10]s`.\n",
+		m, n, of.First, train, m-moved, decided-left, decided, opposite, &again, thirdFile)
 }
