@@ -153,7 +153,6 @@ func readmeAnswers(t *testing.T) []string {
 			list := stats.Map(rates, func(rate float64) string {
 				return fmt.Sprintf("%.2f with %s", stats.Average(a.At(rate).Finals), stability.RateName(rate))
 			})
-
 			return "at " + strings.Join(list, ", ")
 		}
 		lines[0] += fmt.Sprintf(" `%s` allows %s times the rate (%s on five other models) and ends lower there: %s; without a correction at %.2f with its best rate. [`topr`](results/published/stability/claims-staleness/README.md) (ROLL's differs) allows %s times the rate and ends %s.",

@@ -78,7 +78,6 @@ func (t *trial) fixes() []Fix {
 	list := stats.Map(correction.Weightings, func(e method.Entry[correction.Weighting]) Fix {
 		return t.try(e.Name, "weights", &correction.Pipeline{Weights: e.New()}, e.Needs)
 	})
-
 	for _, e := range correction.Masks {
 		if e.Name != "random_mask" { // the placebo of each
 			list = append(list, t.try(e.Name, "mask", &correction.Pipeline{Masks: []correction.Masking{e.New()}}, e.Needs))

@@ -447,7 +447,6 @@ func alarmsOf(g *Gap, z float64, rates *stability.Alarms) []Alarm {
 		v := a.value(g, z)
 		return Alarm{Rule: a.rule, Source: a.source, Value: v, Limit: a.limit, Fired: fires(v, a.limit, a.below)}.rated(a, rates)
 	})
-
 }
 
 // alarms are the rules of training that the dump has the columns for. Their rows of the table come

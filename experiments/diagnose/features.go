@@ -1162,7 +1162,6 @@ func (r regression) logit(point []float64) (float64, bool) {
 	x := stats.Map(r.Coordinates, func(name string) float64 {
 		return point[slices.IndexFunc(coordinates, func(c coordinate) bool { return c.name == name })]
 	})
-
 	if slices.ContainsFunc(x, math.IsNaN) {
 		return 0, false
 	}

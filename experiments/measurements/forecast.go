@@ -36,7 +36,6 @@ func trainingWindows(o *claim.Observation, arm string, metrics []string) (window
 	courses := stats.Map(metrics, func(metric string) []float64 {
 		return stats.Each(o.List(claim.ArmColumn(arm, metric)), func(v float64) float64 { return elementary.Log(max(v, 1e-6)) })
 	})
-
 	for at := earliestForecast; at < end; at++ {
 		w := trainingWindow{x: []float64{1}, collapses: fall >= 0 && fall <= at+forecastHorizon}
 		for _, course := range courses {

@@ -125,7 +125,6 @@ func (v *view) maps() (list []*figure.Figure) {
 				line := stats.Map(columns.Values, func(c string) float64 {
 					return average(v.having(map[string]string{rows.Name: r, columns.Name: c}), func(o *Outcome) record.Number { return o.Mean })
 				})
-
 				h.Series = append(h.Series, figure.Series{Name: r, Y: line})
 			}
 			v.pictures = append(v.pictures, Picture{"map-" + fileName(rows.Name) + "-" + fileName(columns.Name), h, []string{".svg"}})

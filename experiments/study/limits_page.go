@@ -79,7 +79,6 @@ func limitsFinding(s *stability.Study, ladder bool) string {
 	limits := stats.Map(uncorrected(s), func(a stability.Arm) string {
 		return fmt.Sprintf("%s: %s", a.Stressor, a.Limit.Text(stability.RateText))
 	})
-
 	if len(limits) == 0 {
 		return ""
 	}

@@ -64,7 +64,6 @@ func (p *Arm) cannotAct() string {
 		part, _, _ := strings.Cut(note, ": ")
 		return part
 	})
-
 	return strings.Join(parts, "; ")
 }
 

@@ -53,7 +53,7 @@ func (r Recipe) Inert() []string {
 	n.when(anchor == AnchorMixture && !r.OnClock(),
 		"anchor mixture: schedule %s samples a batch with one version of the weights, and the mixture is anchor behaviour: use a schedule on a clock, such as areal", r.Schedule.Name)
 	n.loss(r, moves, updates || gap)
-	n.replay(r, gap, updates)
+	n.replay(r, lag || !r.sameNumerics(), updates)
 	n.lora(r)
 	n.when(r.Rollout.RecomputedRoutes && !(r.OnClock() && schedule.Continues(r.Schedule.Params) == schedule.Reprefill),
 		"rollout.recomputed_routes: schedule %s reads no partial response again: use one that does, such as areal, or leave it out", r.Schedule.Name)
@@ -72,7 +72,7 @@ func (r Recipe) Inert() []string {
 			"guards[%d] length_surge: reject has no mask to switch on: name one under correction.masks, or leave it out", i)
 	}
 	_, ok = r.Loss.Params.(*loss.MIPU)
-	n.when(ok && r.SameEngine(),
+	n.when(ok && r.sameNumerics(),
 		"loss mipu: both engines compute the same bits, so T_post is 0 and no step is taken back: change rollout.numerics, or set loss to decoupled_ppo")
 	weights := r.Correction.Weights.Name
 	weighted := weights != "" && weights != "none"
@@ -184,12 +184,18 @@ func (r Recipe) lags() bool {
 // SameEngine reports whether the rollout engine's log-probs are the learner's, bit
 // for bit, at equal weights; those of a tool's replies, which it did not draw, are not.
 func (r Recipe) SameEngine() bool {
+	_, tool := r.Task.Params.(task.Tool)
+	return r.sameNumerics() && !(r.Rollout.LearnReplies && tool)
+}
+
+// sameNumerics reports whether both engines compute the same bits at equal weights.
+func (r Recipe) sameNumerics() bool {
 	o, n, l := r.Rollout, r.Rollout.Numerics, r.Learner.Numerics
 	if r.LoRA == nil {
 		n.Adapters, l.Adapters = engine.Adapters{}, engine.Adapters{}
 	}
 	return n.Equal(l) && n.BatchInvariant() && n.Attention.PrefillIsDecode() && len(o.Fleet) == 0 && o.Noise.Start == 0 &&
-		o.KVRetention == nil && o.Speculative == nil && o.Fusion == nil && !o.LearnReplies && o.KVScales.Prompts == 0 && !o.StalePrefixes() && (o.WeightSync == nil || r.inertSync() != "") && o.TopP == 1 && o.TopK == 0 &&
+		o.KVRetention == nil && o.Speculative == nil && o.Fusion == nil && o.KVScales.Prompts == 0 && !o.StalePrefixes() && (o.WeightSync == nil || r.inertSync() != "") && o.TopP == 1 && o.TopK == 0 &&
 		r.LearnerTemperature() == o.Temperature && (o.Temperature == 1 || o.LogProbs == ProcessedLogProbs)
 }
 

@@ -28,10 +28,10 @@ func (l *LoRA) Adapts(tensor string) bool {
 }
 
 // adaptable reports whether a tensor of attention or experts can have an adapter: the convolution of linear attention is no
-// projection, and the index of sparse attention has no gradient.
+// projection, its two gates have one value per head, and the index of sparse attention has no gradient.
 func adaptable(tensor string) bool {
 	t := model.Tensor{Name: tensor}
-	return !t.Index() && !strings.HasSuffix(tensor, ".conv1d.weight")
+	return !t.Index() && !slices.ContainsFunc([]string{".conv1d.weight", ".a_proj.weight", ".b_proj.weight"}, func(end string) bool { return strings.HasSuffix(tensor, end) })
 }
 
 // matches reports whether a word, or a pattern of names, is for a tensor.
@@ -52,15 +52,16 @@ func (c *checker) lora(r Recipe) {
 	}
 	least := m.DModel
 	for _, word := range l.Targets {
-		found := false
+		named, found := false, false
 		for _, t := range model.Layout(m) {
 			if !matches(word, t.Name) {
 				continue
 			}
-			found = found || adaptable(t.Name)
+			named, found = true, found || adaptable(t.Name) && len(t.Shape) == 2
 			c.that(matches(loraTargets[0], t.Name) || matches(loraTargets[1], t.Name), "lora.targets", "%q is for %s, and adapters go to the projections of attention and experts: use attention, experts, or a pattern such as \"*.q_proj.*\"", word, t.Name)
 		}
-		c.that(found, "lora.targets", "%q is no tensor of the model: use attention, experts, or a pattern of names such as \"*.q_proj.*\"", word)
+		c.that(found || !named, "lora.targets", "%q has no adapter: vectors, the convolution and gates of linear attention and the index of sparse attention have none", word)
+		c.that(named, "lora.targets", "%q is no tensor of the model: use attention, experts, or a pattern of names such as \"*.q_proj.*\"", word)
 	}
 	for _, t := range model.Layout(m) {
 		if l.Adapts(t.Name) && len(t.Shape) == 2 {

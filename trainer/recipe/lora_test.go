@@ -33,7 +33,7 @@ func TestLoRATargets(t *testing.T) {
 			}
 		}
 	}
-	if want := map[string]int{"0": 7, "1": 4, "2": 4}; !maps.Equal(adapted, want) {
+	if want := map[string]int{"0": 5, "1": 4, "2": 4}; !maps.Equal(adapted, want) {
 		t.Errorf("adapters by layer: %v, want %v", adapted, want)
 	}
 }

@@ -58,7 +58,7 @@ func (r Recipe) ReplaysRetention() bool { return r.Retention != nil && r.Retenti
 // Learner is the engine that computes gradients, and its optimiser.
 type Learner struct {
 	Numerics    engine.Numerics `yaml:"numerics"`
-	Temperature float64         `yaml:"temperature" range:"[0,100]"`
+	Temperature float64         `yaml:"temperature" range:"0=that of the rollout|[1e-6,100]"`
 	Epochs      int             `yaml:"epochs" default:"1" range:"[1,2^16]"`
 	Minibatches int             `yaml:"minibatches" default:"1" range:"[1,2^16]"`
 	Optimizer   Optimizer       `yaml:"optimizer"`

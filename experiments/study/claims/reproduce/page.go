@@ -105,7 +105,6 @@ func (r *Result) byRate() string {
 	parts := stats.Map(d.ByRate, func(at judge.RateOutcome) string {
 		return fmt.Sprintf("%s at %s (%s)", at.Outcome.Term(), at.Rate, intervalText(at.Value))
 	})
-
 	return " By learning rate: " + strings.Join(parts, ", ") + "."
 }
 

@@ -57,6 +57,11 @@ func readThird(t *testing.T) (of otherSeeds) {
 	return of
 }
 
+// holds reports whether a decided verdict says that the claim is true.
+func holds(v judge.Verdict) bool {
+	return slices.Index(judge.Verdicts, v) < slices.Index(judge.Verdicts, judge.Undecided)
+}
+
 // seedsPage compares the verdicts of the first seeds with those of the seeds from freshBase on, and the published ones with those of
 // the third set.
 func seedsPage(t *testing.T, list []Result) string {
@@ -84,7 +89,7 @@ func seedsPage(t *testing.T, list []Result) string {
 				if r.own() != judge.Undecided {
 					left++
 				}
-				if v != judge.Undecided && r.own() != judge.Undecided && (v == judge.Refuted || r.own() == judge.Refuted) {
+				if v != judge.Undecided && r.own() != judge.Undecided && holds(v) != holds(r.own()) {
 					opposite++
 				}
 				moved++
@@ -99,8 +104,8 @@ func seedsPage(t *testing.T, list []Result) string {
 	if m == 0 {
 		return page
 	}
-	return page + fmt.Sprintf("\n%d of %d claims were measured a third time, with seeds from %d; %d of them train a model. %d have the published verdict, "+
-		"%d of the %d that are decided. %d are decided the opposite way. An undecided one becomes decided more easily: a published verdict needs two sets of seeds that agree, the third is one set. The others:\n\n"+
+	return page + fmt.Sprintf("\n%d of %d claims were measured a third time, with seeds from %d; %d of them train a model. %d have the published verdict, among them "+
+		"%d of the %d whose published verdict is decided. %d are decided the opposite way. A published verdict needs two sets of seeds that agree; the third verdict comes from one set, so a claim is decided more easily there. The others:\n\n"+
 		"| claim | published | third seeds |\n|---|---|---|\n%s\n"+
 		"`simulate reproduce CLAIM ... --seed %[3]d --out DIR` measures them, and `go test ./experiments/study/claims/reproduce -run ThirdSeeds -third DIR` writes `%[10]s`.\n",
 		m, n, of.First, train, m-moved, decided-left, decided, opposite, &again, thirdFile)
