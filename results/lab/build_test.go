@@ -1,11 +1,10 @@
 package lab
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -21,9 +20,8 @@ type authored struct {
 	// Figures are those that texts and truths name.
 	Figures map[string]figureSource
 	// Truth gives each guess's answer by its key: the name of a figure, a list of
-	// them for a curve, for a rank its options with what they are ordered by, the
-	// highest first, and for a choice its options with shares, of which the first
-	// above one half is the answer; the option without a share if there is none.
+	// them for a curve, and for a choice its options with figures, of which the
+	// largest is the answer's.
 	Truth map[string]any
 }
 
@@ -115,10 +113,7 @@ func (g *Guess) answer(f *figures, truth any) error {
 		g.Truth = curve
 		return nil
 	case map[string]any:
-		if g.Kind == "choice" {
-			return g.choose(truth, value)
-		}
-		return g.rank(truth, value)
+		return g.choose(truth, value)
 	}
 	return fmt.Errorf("%v: expected a figure's name, a list or options with their figures", truth)
 }
@@ -135,55 +130,27 @@ func (g *Guess) truthText() string {
 		return strings.TrimSpace(fmt.Sprint(truth, " ", g.Unit))
 	case string:
 		return truth
-	case []float64:
-		points := make([]string, len(truth))
-		for i, y := range truth {
-			points[i] = fmt.Sprintf("%.0f %% at %g", 100*y, g.X[i])
-		}
-		return strings.Join(points, ", ")
 	}
-	return strings.Join(g.Truth.([]string), ", then ")
+	curve := g.Truth.([]float64)
+	points := make([]string, len(curve))
+	for i, y := range curve {
+		points[i] = fmt.Sprintf("%.0f %% at %g", 100*y, g.X[i])
+	}
+	return strings.Join(points, ", ")
 }
 
-// choose takes the first option whose share is above one half, else the one without a share.
+// choose takes the option of the largest figure.
 func (g *Guess) choose(by map[string]any, value func(any) (float64, error)) error {
-	found := false
-	for _, option := range g.Options {
-		name, ok := by[option]
-		if !ok && !found {
-			g.Truth = option
-		}
-		if !ok {
-			continue
-		}
-		share, err := value(name)
-		if err != nil {
-			return fmt.Errorf("%s: %w", option, err)
-		}
-		if share > 0.5 && !found {
-			g.Truth, found = option, true
-		}
-	}
-	if g.Truth == nil {
-		return fmt.Errorf("no option of %s is the answer", g.Key)
-	}
-	return nil
-}
-
-// rank orders the options by their figures, the highest first; equal ones stay as
-// they are listed.
-func (g *Guess) rank(by map[string]any, value func(any) (float64, error)) error {
-	figure := map[string]float64{}
+	largest := math.Inf(-1)
 	for _, option := range g.Options {
 		x, err := value(by[option])
 		if err != nil {
 			return fmt.Errorf("%s: %w", option, err)
 		}
-		figure[option] = x
+		if x > largest {
+			g.Truth, largest = option, x
+		}
 	}
-	ranked := slices.Clone(g.Options)
-	slices.SortStableFunc(ranked, func(a, b string) int { return cmp.Compare(figure[b], figure[a]) })
-	g.Truth = ranked
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"slices"
@@ -102,29 +103,23 @@ func TestRecordingsAgree(t *testing.T) {
 	}
 }
 
-// TestChoose: the answer to a choice is its first option above one half, or the one without a
-// share; and the lesson about staleness says the option that is the answer.
+// TestChoose: the answer to a choice is the option of the largest figure.
 func TestChoose(t *testing.T) {
-	shares := map[string]float64{"a": 0.5, "b": 0.6, "c": 0.9, "low": 0.1}
-	value := func(name any) (float64, error) { return shares[name.(string)], nil }
-	for _, c := range []struct {
-		by   map[string]any
-		want any
-	}{
-		{map[string]any{"k = 1": "a", "k = 2": "b", "k = 4": "c"}, "k = 2"},
-		{map[string]any{"k = 1": "low", "k = 2": "low", "k = 4": "low"}, "none"},
-	} {
-		g := Guess{Kind: "choice", Options: []string{"k = 1", "k = 2", "k = 4", "none"}}
-		if err := g.choose(c.by, value); err != nil || g.Truth != c.want {
-			t.Errorf("%v: %v, %v; want %v", c.by, g.Truth, err, c.want)
+	figures := map[string]float64{"a": 0.5, "b": 0.9, "c": 0.6}
+	value := func(name any) (float64, error) {
+		x, ok := figures[fmt.Sprint(name)]
+		if !ok {
+			return 0, fmt.Errorf("no figure %v", name)
 		}
+		return x, nil
 	}
-	g := Guess{Kind: "choice", Options: []string{"k = 1"}}
-	if err := g.choose(map[string]any{"k = 1": "low"}, value); err == nil {
-		t.Error("a choice without an answer is accepted")
+	g := Guess{Kind: "choice", Options: []string{"one", "two", "three"}}
+	by := map[string]any{"one": "a", "two": "b", "three": "c"}
+	if err := g.choose(by, value); err != nil || g.Truth != "two" {
+		t.Errorf("%v, %v", g.Truth, err)
 	}
-	l := Load().Lesson("age")
-	if said := "from " + l.Guess[0].TruthText + " on"; !strings.Contains(l.Aha, said) {
-		t.Errorf("the lesson about staleness does not say %q: %s", said, l.Aha)
+	delete(by, "three")
+	if err := g.choose(by, value); err == nil {
+		t.Error("an option without a figure is accepted")
 	}
 }

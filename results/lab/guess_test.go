@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"slices"
 	"strings"
 	"testing"
 )
@@ -13,7 +12,6 @@ func TestParseGuess(t *testing.T) {
 	decade := Guess{Kind: "decade", Low: -14}
 	curve := Guess{Kind: "curve", X: []float64{32, 64}}
 	choice := Guess{Kind: "choice", Options: []string{"k = 1", "none of these"}}
-	rank := Guess{Kind: "rank", Options: []string{"token TIS", "OPSM", "R3"}}
 	for _, c := range []struct {
 		guess      Guess
 		text, want string // empty: refused
@@ -23,7 +21,6 @@ func TestParseGuess(t *testing.T) {
 		{decade, "1e-4", "1e-4"}, {decade, "-4", "1e-4"}, {decade, "10^-4", "1e-4"}, {decade, "1e-15", ""}, {decade, "0.0001", ""}, {decade, "x", ""},
 		{curve, "90 50", "90 % at 32, 50 % at 64"}, {curve, "90%, 50%", "90 % at 32, 50 % at 64"}, {curve, "90", ""}, {curve, "90 x", ""},
 		{choice, "1", "k = 1"}, {choice, "K = 1", "k = 1"}, {choice, "3", ""}, {choice, "k", ""},
-		{rank, "2,1,3", "OPSM, then token TIS, then R3"}, {rank, "3 2 1", "R3, then OPSM, then token TIS"}, {rank, "1 1 2", ""}, {rank, "1 2", ""}, {rank, "yes", ""},
 	} {
 		got, err := c.guess.Parse(c.text)
 		if (err == nil) != (c.want != "") || err == nil && got != c.want {
@@ -36,15 +33,8 @@ func TestParseGuess(t *testing.T) {
 func TestEveryGuessCanBeMade(t *testing.T) {
 	for _, l := range Load().Lessons {
 		for _, g := range l.Guess {
-			text := strings.ReplaceAll(g.TruthText, ", then ", "|")
-			switch g.Kind {
-			case "rank": // by the numbers of its options
-				var numbers []string
-				for name := range strings.SplitSeq(text, "|") {
-					numbers = append(numbers, string(rune('1'+slices.Index(g.Options, name))))
-				}
-				text = strings.Join(numbers, " ")
-			case "curve":
+			text := g.TruthText
+			if g.Kind == "curve" {
 				var shares []string
 				for point := range strings.SplitSeq(text, ",") {
 					shares = append(shares, strings.Fields(point)[0])

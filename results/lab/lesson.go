@@ -62,12 +62,12 @@ type Lesson struct {
 // Guess is one thing to guess.
 type Guess struct {
 	Key string `json:"key"`
-	// Kind is share (0 to 1), number, decade (the power of ten), choice, curve (a
-	// share at each X) or rank (Options, best first).
+	// Kind is share (0 to 1), number, decade (the power of ten), choice or curve (a
+	// share at each X).
 	Kind string `json:"kind"`
 	Ask  string `json:"ask"`
 	Unit string `json:"unit,omitempty"`
-	// Options are the options of a choice or a rank, X the places of a curve.
+	// Options are the options of a choice, X the places of a curve.
 	Options []string  `json:"options,omitempty"`
 	X       []float64 `json:"x,omitempty"`
 	Low     float64   `json:"low,omitempty"`
@@ -75,7 +75,7 @@ type Guess struct {
 	// Log: the scale of a share from Low to High is logarithmic.
 	Log bool `json:"log,omitempty"`
 	// Truth is the published answer: a number, for a choice its option, for a curve
-	// a number at each X, for a rank the options in order.
+	// a number at each X.
 	Truth any `json:"truth"`
 	// TruthText is the truth in words.
 	TruthText string `json:"said"`
@@ -294,8 +294,6 @@ func (g Guess) Expected() string {
 		return fmt.Sprintf("%d percentages, at %s", len(g.X), strings.Trim(fmt.Sprint(g.X), "[]"))
 	case "choice":
 		return fmt.Sprintf("a number from 1 to %d", len(g.Options))
-	case "rank":
-		return fmt.Sprintf("the numbers 1 to %d in your order", len(g.Options))
 	}
 	return strings.TrimSpace(fmt.Sprintf("a number from %g to %g %s", g.Low, g.High, g.Unit))
 }
@@ -328,22 +326,6 @@ func (g Guess) Parse(text string) (string, error) {
 		return strings.Join(words, ", "), nil
 	case "choice":
 		return g.option(text)
-	case "rank":
-		var ranked []string
-		for _, word := range splitWords(text) {
-			name, err := g.option(word)
-			if err != nil {
-				return "", err
-			}
-			if slices.Contains(ranked, name) {
-				return "", fmt.Errorf("%s occurs twice", word)
-			}
-			ranked = append(ranked, name)
-		}
-		if len(ranked) != len(g.Options) {
-			return "", fmt.Errorf("expected %s", g.Expected())
-		}
-		return strings.Join(ranked, ", then "), nil
 	}
 	x, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(text, g.Unit)), 64)
 	if err != nil || !(x >= g.Low && x <= g.High) {

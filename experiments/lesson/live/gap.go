@@ -103,7 +103,7 @@ func spread(b *batch.Batch) figure.Figure {
 // figures is the pair's line of the table.
 func figures(g measure.PairGap) figure.Figure {
 	p := figure.Figure{Kind: figure.Table, Name: "figures", Title: g.Rollout + " rollouts, " + g.Learner + " learner",
-		Columns: []figure.Column{{Name: "router"}, {Name: "tokens", Align: figure.Right}, {Name: "unequal", Align: figure.Right}, {Name: "KL (k3)", Align: figure.Right}, {Name: "exact KL", Align: figure.Right},
+		Columns: []figure.Column{{Name: "router"}, {Name: "tokens", Align: figure.Right}, {Name: "unequal", Align: figure.Right}, {Name: "k3", Align: figure.Right}, {Name: "exact KL", Align: figure.Right},
 			{Name: "mean |d|", Align: figure.Right}, {Name: "max |d|", Align: figure.Right}, {Name: "tokens with a flip", Align: figure.Right}}}
 	add := func(name string, x *metrics.Gap) {
 		if x == nil {
@@ -115,7 +115,7 @@ func figures(g measure.PairGap) figure.Figure {
 	add("free", &g.Gap)
 	add("rollout's routes replayed", g.Replayed)
 	add("routes and gates replayed", g.ReplayedGates)
-	p.Note = fmt.Sprintf("%s of %d tokens differ; KL %s, largest difference %s.", percent(g.Gap.Unequal), g.Gap.Tokens, threeDigits(g.Gap.K3), threeDigits(g.Gap.MaxAbsDlogp))
+	p.Note = fmt.Sprintf("%s of %d tokens differ; k3 %s nats, largest difference %s.", percent(g.Gap.Unequal), g.Gap.Tokens, threeDigits(g.Gap.K3), threeDigits(g.Gap.MaxAbsDlogp))
 	return p
 }
 

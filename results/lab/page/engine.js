@@ -3,11 +3,12 @@
 const engine = (function () {
   "use strict";
   const source = document.getElementById("worker").textContent, wasm = document.getElementById("wasm");
-  let worker, module, state = "off", ids = 0, job = null, waiting = [], watch = () => {};
+  let worker, module, state = "off", said = "", ids = 0, job = null, waiting = [], watch = () => {};
 
   // tell sets the state, for the light, and what is said of it.
   function tell(now, words) {
     state = now;
+    said = words;
     watch(now, words);
   }
 
@@ -91,7 +92,7 @@ const engine = (function () {
     job = { id: ++ids, on };
     send({ ...message, id: job.id });
     if (state === "ready") tell("busy", "computing");
-    return job.id;
+    if (state === "broken" && job) { job = null; on({ fault: said }); }
   }
 
   // control acts on the job that runs.

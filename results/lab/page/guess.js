@@ -19,7 +19,6 @@ const guesses = (function () {
     switch (g.kind) {
       case "share": return formatTick(Number((100 * v).toPrecision(3))) + " %";
       case "decade": return "1e" + v;
-      case "rank": return v.join(", then ");
       case "curve": return v.map((y, i) => (100 * y).toFixed(0) + " % at " + g.x[i]).join(", ");
       case "number": return formatTick(v) + (g.unit ? " " + g.unit : "");
       default: return String(v);
@@ -90,26 +89,6 @@ const guesses = (function () {
         fields[best].value = Math.round(100 * Math.min(1, Math.max(0, y)));
         changed();
       };
-    } else if (g.kind === "rank") {
-      const list = set.appendChild(element("ol", "ranks"));
-      for (const o of g.options) {
-        const li = list.appendChild(element("li"));
-        li.append(element("span", "name", o));
-        for (const [way, text] of [["up", "↑"], ["down", "↓"]]) {
-          const b = li.appendChild(element("button", "small", text));
-          b.type = "button";
-          b.setAttribute("aria-label", o + " " + way);
-          b.addEventListener("click", () => {
-            const other = way === "up" ? li.previousElementSibling : li.nextElementSibling;
-            if (other && way === "up") other.before(li);
-            else if (other) other.after(li);
-            b.focus();
-            changed();
-          });
-        }
-      }
-      set.append(element("p", "note", "The highest first."));
-      read = () => [...list.querySelectorAll(".name")].map((n) => n.textContent);
     }
     return { set, read: () => read(), put: (x, y) => put(x, y), guess: g };
   }

@@ -91,7 +91,7 @@
         text.append(element("p", "", x.ask), fold);
       }
     }
-    if (l.command) text.append(element("h2", "", "The same in a terminal"), command(l.command));
+    if (l.command) text.append(element("h2", "", "In a terminal"), command(l.command));
     const side = element("div", "side"), show = element("div", "show");
     side.append(ask, guess, controls);
     show.append(aha, stage, text);
@@ -179,7 +179,7 @@
     if ((l.guess || []).length) {
       const again = element("button", "small again", "Guess again");
       again.type = "button";
-      again.addEventListener("click", askGuess);
+      again.addEventListener("click", () => { askGuess(); now.guess.querySelector("input, select").focus(); });
       now.guess.append(again);
     }
     now.aha.replaceChildren(element("p", "aha-text", l.aha), ...paragraphs(l.why));
@@ -265,7 +265,10 @@
       for (const o of c.options || []) choose.append(new Option(o.label || o.value, o.value));
       const put = (v) => {
         now.values[c.key] = v;
-        if (chooses(c.key)) now.live = [];
+        if (chooses(c.key)) {
+          if (engine.busy()) halt("Stopped: another " + c.label.toLowerCase() + " was chosen.");
+          now.live = [];
+        }
         choose.value = v;
         if (slide) slide.value = c.options.findIndex((o) => o.value === v);
         refresh();
@@ -337,7 +340,7 @@
       b.addEventListener("click", act);
       return b;
     };
-    const run = button("Compute it here", compute, "primary run"), pause = button("Pause", () => hold()), step = button("Step", () => { hold(true); engine.control("step"); }), stop = button("Stop", halt), save = button("Save", keepRun);
+    const run = button("Compute it here", compute, "primary run"), pause = button("Pause", () => hold()), step = button("Step", () => { hold(true); engine.control("step"); }), stop = button("Stop", () => halt("Stopped. What came so far is drawn.")), save = button("Save", keepRun);
     const bar = element("progress"), words = element("p", "note words"), outcome = element("div", "outcome");
     bar.setAttribute("aria-label", "Progress");
     const row = element("div", "row");
@@ -349,8 +352,9 @@
   }
 
   function idle() {
-    const p = now.liveParts;
+    const p = now.liveParts, left = [p.pause, p.step, p.stop].includes(document.activeElement);
     p.run.hidden = false;
+    if (left) p.run.focus(); // a button that goes takes the focus with it
     p.pause.hidden = p.step.hidden = p.stop.hidden = p.bar.hidden = true;
     p.save.hidden = true;
     now.paused = false;
@@ -374,13 +378,14 @@
   }
 
   function compute() {
-    const me = now, p = now.liveParts, r = request();
+    const me = now, p = now.liveParts, r = request(), left = document.activeElement === p.run;
     now.live = [];
     now.asked = r.do;
     p.outcome.replaceChildren();
     p.run.hidden = p.save.hidden = true;
     p.stop.hidden = p.bar.hidden = false;
     p.pause.hidden = p.step.hidden = r.do !== "train";
+    if (left) (p.pause.hidden ? p.stop : p.pause).focus();
     p.bar.removeAttribute("value");
     p.words.textContent = "The engine computes; what is recorded stays on show.";
     engine.ask(r, (m) => { if (now === me) hear(m); });
@@ -424,10 +429,10 @@
     if (!still) engine.control(now.paused ? "pause" : "go");
   }
 
-  function halt() {
+  function halt(words) {
     engine.stop();
     idle();
-    now.liveParts.words.textContent = "Stopped. What came so far is drawn.";
+    now.liveParts.words.textContent = words;
   }
 
   // keepRun hands the run's folder to the reader as a file.

@@ -1,10 +1,12 @@
 package picture
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"driftlab/results/figure"
 	"driftlab/results/record"
@@ -200,16 +202,24 @@ func tables(u *record.Update, mode string, made int, caps []float64) []figure.Fi
 	return all
 }
 
+// meanings are what the symbols of a token's workings stand for; that of r depends on the mode.
+var meanings = map[string]string{
+	"logp": "log new", "old": "log old", "roll": "log mu", "e": "log old − log mu", "ρ": "exp(e)", "low": "lower bound", "high": "upper bound", "w": "ρ within its bounds",
+	"A": "advantage", "L": "max(−r·A, −clip(r, low, high)·A)", "dL": "derivative of L by logp", "weight": "w, without weights 1",
+	"loss": "weight · L", "grad": "weight · dL", "difference": "grad, by differences of the loss",
+}
+
 func formulas(u *record.Update, mode string, made, token int) figure.Figure {
 	t := u.Tokens[token]
-	lines := t.MergedLines[made]
+	lines, ratio := t.MergedLines[made], "exp(logp − roll)"
 	if mode == Decoupled {
-		lines = t.DecoupledLines[made]
+		lines, ratio = t.DecoupledLines[made], "exp(logp − old)"
 	}
 	p := figure.Figure{When: map[string]string{Mode: mode, Updates: strconv.Itoa(made), Which: strconv.Itoa(token + 1)}, Kind: figure.Working, Name: "formulas",
 		Title: fmt.Sprintf("Token %d, %s, worked out", token+1, t.Token)}
 	for _, line := range lines {
-		p.Formulas = append(p.Formulas, figure.Formula{Text: line})
+		symbol, _, _ := strings.Cut(line, " = ")
+		p.Formulas = append(p.Formulas, figure.Formula{Name: cmp.Or(meanings[symbol], ratio), Text: line})
 	}
 	return p
 }

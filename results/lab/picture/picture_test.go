@@ -86,6 +86,11 @@ func TestPoliciesTellTheLesson(t *testing.T) {
 		for _, f := range found[2].Formulas {
 			text += f.Text + "\n"
 		}
+		for _, f := range found[2].Formulas {
+			if symbol, _, _ := strings.Cut(f.Text, " = "); meanings[symbol] == "" && symbol != "r" {
+				t.Errorf("nothing says what %s is", symbol)
+			}
+		}
 		if !strings.Contains(text, "("+branch+")") {
 			t.Errorf("the table says %s, the workings\n%s", branch, text)
 		}
