@@ -13,5 +13,25 @@
     says.querySelector("p").textContent = cell.dataset.says;
     says.querySelector("code").textContent = cell.dataset.command;
   }
+  // Tab goes from table to table, arrow keys from cell to cell.
+  for (const table of box.querySelectorAll("table")) {
+    table.querySelectorAll(".cell").forEach((cell, i) => { cell.tabIndex = i === 0 ? 0 : -1; });
+    table.addEventListener("keydown", (e) => {
+      const way = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[e.key];
+      if (!way || !e.target.matches(".cell")) return;
+      e.preventDefault();
+      let row = e.target.closest("tr").rowIndex, column = e.target.parentElement.cellIndex, next = null;
+      while (!next) { // a cell is empty where nothing was run
+        row += way[0];
+        column += way[1];
+        const to = table.rows[row] && table.rows[row].cells[column];
+        if (!to) return;
+        next = to.querySelector(".cell");
+      }
+      e.target.tabIndex = -1;
+      next.tabIndex = 0;
+      next.focus();
+    });
+  }
   for (const kind of ["mouseover", "focusin", "click"]) box.addEventListener(kind, show);
 })();

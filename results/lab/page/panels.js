@@ -1,7 +1,7 @@
 // Paints panels: what is drawn has been worked out before (package results/figure).
 const panels = (function () {
   "use strict";
-  const { root, css, font, format, formatTick, element, faded, swatch, span, steps, decades, marks, axis, valueSize } = paper;
+  const { css, font, format, formatTick, element, faded, swatch, span, steps, decades, marks, axis, valueSize } = paper;
 
   // looks are the colour slot, the dash and the name of each method.
   const looks = {
@@ -71,7 +71,7 @@ const panels = (function () {
       if (seen.has(name)) return;
       seen.add(name);
       const li = list.appendChild(element("li"));
-      li.append(swatch(s.faint ? faded(hex(l.color), 0.6) : l.color, l.dash), element("span", "", name));
+      li.append(swatch(l.color, l.dash), element("span", "", name));
     });
     return list;
   }
@@ -116,7 +116,7 @@ const panels = (function () {
       all.forEach((s, i) => {
         s.look = s.guessed ? { color: css("--guess"), dash: [3, 3] } : look(s, i);
         const points = p.kind === "dots" && !s.guessed && s.kind !== "line" || s.kind === "dots";
-        const color = s.faint ? faded(hex(s.look.color), root.dataset.theme === "dark" ? 0.55 : 0.45) : s.look.color;
+        const color = s.look.color;
         series.push({
           stroke: color, width: s.faint ? 1.25 : points ? 0 : 2.25, dash: s.look.dash || undefined, spanGaps: true,
           paths: points ? () => null : s.kind === "step" ? uPlot.paths.stepped({ align: 1 }) : undefined,
