@@ -97,7 +97,7 @@ type Fresh struct {
 // Rate is an arm at one learning rate.
 type Rate struct {
 	Rate float64 `json:"rate"`
-	// Runs were made, Stable of them end within 0.1 of their own best, Collapsed of them lost 30 % of it.
+	// Runs were made, Stable of them end within 0.1 of their own best; Collapsed fell 30 % or more below it, to the end or for 100 updates.
 	Runs      int `json:"runs"`
 	Stable    int `json:"stable"`
 	Collapsed int `json:"collapsed"`
