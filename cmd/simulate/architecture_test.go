@@ -83,7 +83,7 @@ var layers = []layer{
 	{"experiments/study/claims/claim", "experiments/measure experiments/study/judge experiments/run " + shown + session},
 	{"experiments/studies", ""},
 	{"experiments/measurements", "experiments/study/claims/claim experiments/study/judge experiments/measure engine/kernel " + shown + session},
-	{"experiments/study/claims", "experiments/study/claims/claim experiments/measurements experiments/studies"},
+	{"experiments/study/claims", "experiments/study/claims/claim experiments/measurements experiments/studies results/stats"},
 	{"experiments/study/sources", "experiments/study/claims experiments/study/claims/claim experiments/study/judge results/published results/stability trainer/recipe " + drawn},
 	{"experiments/study/claims/reproduce", "experiments/study/claims experiments/study/claims/claim experiments/study experiments/study/judge experiments/study/sources results/published results/stability " + shown + session},
 	{"experiments/measure/tables", "experiments/measure experiments/run " + shown + session},

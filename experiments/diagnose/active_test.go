@@ -53,9 +53,10 @@ func TestActive(t *testing.T) {
 		{"a column of zeros", tis, 100, zeros, true, false, Repair, "off: the log-probs are all 0"},
 		{"no column", tis, 100, &Report{Verdict: Verdict{State: Unusable}}, true, false, Unusable, "not known"},
 		{"prime", "[trainer.loss]\ndppo_mask_low = 0.2", 9_000, genuine, true, true, Genuine, "on: "},
+		{"off beside a clip to the rollouts", "actor_rollout_ref: {rollout: {calculate_log_probs: false}}\nalgorithm: {rollout_correction: {rollout_is: token, rollout_is_threshold: 2, bypass_mode: true}}", 1_000, genuine, true, true, Genuine, "on: "},
 		{"masked", "off_policy_correction: {token_mask_is_threshold_low: 0.99, token_mask_is_threshold_high: 1.01}", 1_000, genuine, true, true, Genuine, ", 0.1 % of the tokens masked"},
 	} {
-		config := must.Get(foreign.Read("x", []byte(c.config)))(t)
+		config := must.Get(foreign.ReadAs("", "x", []byte(c.config)))(t)
 		a, _ := one(c.in).active(config, c.report)
 		v := c.report.Verdict.given(a)
 		if a.Configured != c.on || a.Effective != c.works || v.State != c.state || !strings.Contains(a.Why, c.why) {
@@ -73,7 +74,7 @@ func TestActive(t *testing.T) {
 // configured is the analysis of rows with a configuration, and what is said of it.
 func configured(t *testing.T, config string, rows []*reader.Row) (*Active, Report) {
 	t.Helper()
-	c := must.Get(foreign.Read("x", []byte(config)))(t)
+	c := must.Get(foreign.ReadAs("", "x", []byte(config)))(t)
 	r := analysed(Options{Config: c}, rows).Report()
 	return r.Active, r
 }
@@ -154,7 +155,7 @@ func TestSettings(t *testing.T) {
 	trial := newTrial(twoResponses())
 	decided := []Decision{{Row: "a row", Fired: true, correction: both(&known{low: 0.9, high: 1.1})}}
 	_, config := trial.recommend(decided)
-	c := must.Get(foreign.Read("x", []byte(verl)))(t)
+	c := must.Get(foreign.ReadAs("", "x", []byte(verl)))(t)
 	want := Setting{"masks.seq_mean_k1.low to high", "0.9999 to 1.0001", "0.909091 to 1.11111",
 		"it masks 100 % of these tokens, the recommended one 100 %; the mean log-ratio of a response of 2 tokens varies that much by itself (3 sd(d)/√T)"}
 	if list := trial.settings(c, &Report{Decisions: decided, Config: config}, &known{median: 2}); !slices.Contains(list, want) {

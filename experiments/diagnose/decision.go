@@ -873,7 +873,9 @@ func (t *trial) active(c *foreign.Config, r *Report) (a *Active, run recipe.Reci
 	corrects := refused == nil && weighsByRollout(run)
 	a.Configured = a.Configured || corrects
 	if c.Off != "" {
-		run.Correction = recipe.Correction{Mode: run.Correction.Mode}
+		none := recipe.Default().Correction
+		none.Mode = run.Correction.Mode
+		run.Correction = none
 	}
 	unknown := func(why string) { a.Known, a.Why = false, "not known: "+why }
 	switch {

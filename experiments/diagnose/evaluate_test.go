@@ -172,7 +172,7 @@ func TestEvaluateOtherColumns(t *testing.T) {
 // A setting is pasted for the framework that was asked for, else of the configuration, else of the dump; as a recipe where none of
 // them says whose the run is.
 func TestPasteSpeaksTheRunsLanguage(t *testing.T) {
-	skyrl := must.Get(foreign.Read("x", []byte("off_policy_correction: {tis_ratio_type: token, token_tis_ratio_clip_high: 2.0}")))(t)
+	skyrl := must.Get(foreign.ReadAs("", "x", []byte("off_policy_correction: {tis_ratio_type: token, token_tis_ratio_clip_high: 2.0}")))(t)
 	world := newTrial(keptOf(rowsOf(3, 0.4, 60, 60)))
 	decided := []Decision{{Row: "a row", Fired: true, correction: tokenTIS(nil)}}
 	recommended, config := world.recommend(decided)
@@ -265,7 +265,7 @@ func TestConfigurationOnDump(t *testing.T) {
 		{"OPSM", "--use-opsm --opsm-delta 1e-4", stale, "", nil},
 		{"none", "actor_rollout_ref: {actor: {clip_ratio: 0.2, policy_loss: {loss_mode: gspo}}}", stale, "clip-inert", []string{"gspo cannot act"}},
 	} {
-		config := must.Get(foreign.Read("x", []byte(c.config)))(t)
+		config := must.Get(foreign.ReadAs("", "x", []byte(c.config)))(t)
 		analysis := analysed(Options{}, c.dump())
 		world := newTrial(analysis.sample.inOrder())
 		r := &Report{Verdict: Verdict{State: Genuine}, Gap: analysis.measured(), Decisions: []Decision{{}}}

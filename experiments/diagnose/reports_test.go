@@ -100,7 +100,7 @@ func diagnosedReport(t *testing.T, c practitionerReport) (r diagnose.Report, fir
 	o := diagnose.Options{}
 	if c.config != "" {
 		text := must.Get(os.ReadFile(filepath.Join(dir, c.config)))(t)
-		o.Config = must.Get(foreign.Read(c.config, text))(t)
+		o.Config = must.Get(foreign.ReadAs("", c.config, text))(t)
 	}
 	pattern := c.files
 	if pattern == "" {

@@ -40,7 +40,7 @@ type Declared struct {
 	// Statistic is limit (a ratio of the arms' limits), level (a difference of their levels) or final (a difference of their last pass
 	// rates at one learning rate).
 	Statistic string `yaml:"statistic" json:"statistic"`
-	// Arms are compared with Over, by their values without the rate: "64, none". Several are adjusted together.
+	// Arms are compared with Over, by their values without the rate: "64, none". Ratios of several are adjusted together.
 	Arms []string `yaml:"arms" json:"arms"`
 	Over string   `yaml:"over" json:"over"`
 	// Since names two arms: the level of each of Arms counts from that of the first one, and that of Over from the second one's, so that
@@ -150,6 +150,26 @@ func (a *ladderArm) levelAt() int {
 	return best
 }
 
+// edge reports whether a rate is the lowest or the highest one that was run.
+func (a *ladderArm) edge(rate float64) bool {
+	return rate == a.rates[0] || rate == a.rates[len(a.rates)-1]
+}
+
+// heldOut has the run of each model at the best rate of the other models: a level whose rate is not chosen on what it is measured by.
+func (a *ladderArm) heldOut() (rows []*Row) {
+	for _, r := range a.rungs[a.levelAt()] {
+		others := a.only(func(seed uint64) bool { return seed != r.Seed })
+		if len(others.rungs) == 0 {
+			return nil
+		}
+		own := a.rungs[slices.Index(a.rates, others.rates[others.levelAt()])]
+		if i := slices.IndexFunc(own, func(o *Row) bool { return o.Seed == r.Seed }); i >= 0 {
+			rows = append(rows, own[i])
+		}
+	}
+	return rows
+}
+
 // finals are the last pass rates of runs.
 func finals(rows []*Row) []float64 { return stats.Map(rows, (*Row).finalRate) }
 
@@ -171,6 +191,20 @@ models:
 		}
 	}
 	return list
+}
+
+// gained are the differences of two arms by model, or of their differences to two others, and their mean; nil where no model has all.
+func gained(arms [][]*Row) ([]float64, stability.Mean) {
+	rates := shared(arms...)
+	if rates[0] == nil {
+		return nil, stability.Mean{}
+	}
+	differences := stats.Differences(rates[0], rates[1])
+	if len(rates) == 2 {
+		return differences, meanOf(stats.TShares(rates[0], rates[1]))
+	}
+	differences = stats.Differences(differences, stats.Differences(rates[2], rates[3]))
+	return differences, meanOf(stats.T(differences))
 }
 
 // sides are two arms by the models that judge both: those that confirm where both have any, else those that located the limits.
@@ -204,7 +238,7 @@ func (d *Folder) Limits() *stability.Study {
 		a, _ := d.sides(all, all)
 		l := a.levelAt()
 		rows := a.rungs[l]
-		out := stability.Arm{Stressor: a.stressor, Method: a.method, Edge: a.rates[l] == all.rates[0] || a.rates[l] == all.rates[len(all.rates)-1], Limit: rangeOf(stats.LimitOf(a.trials())), LevelRate: stability.RateName(a.rates[l]), Level: meanOf(stats.T(finals(rows)).Within(0, 1)),
+		out := stability.Arm{Stressor: a.stressor, Method: a.method, Edge: all.edge(a.rates[l]), Limit: rangeOf(stats.LimitOf(a.trials())), LevelRate: stability.RateName(a.rates[l]), Level: meanOf(stats.T(finals(rows)).Within(0, 1)), HeldOut: record.Number(stats.Average(finals(a.heldOut()))),
 			FirstK3: record.Number(average(rows, firstK3)), K3: mean(rows, "gap/k3"), Flips: mean(rows, "routes/flip_token"), Speed: record.Number(d.speed(all, equal))}
 		out.OverNone, out.GainNone = d.against(all, none)
 		if equal != arms[0] {
@@ -218,6 +252,9 @@ func (d *Folder) Limits() *stability.Study {
 			for _, row := range rows {
 				if row.stable() {
 					r.Stable++
+					if row.finalRate() <= float64((1-record.CollapseLoss)*float64(row.Peak)) {
+						out.Low++
+					}
 				}
 				if row.Verdict.IsCollapse() {
 					r.Collapsed++
@@ -309,17 +346,12 @@ func (d *Folder) speed(a, equal *ladderArm) float64 {
 	if fastest < 0 {
 		return math.NaN()
 	}
-	var updates []float64
-	for _, r := range a.rungs[fastest] {
-		reached := math.Inf(1)
-		for k, v := range r.Evals.Value {
-			if float64(v) >= goal {
-				reached = float64(r.Evals.Step[k])
-				break
-			}
+	updates := stats.Map(a.rungs[fastest], func(r *Row) float64 {
+		if k := slices.IndexFunc(r.Evals.Value, func(v record.Number) bool { return float64(v) >= goal }); k >= 0 {
+			return float64(r.Evals.Step[k])
 		}
-		updates = append(updates, reached)
-	}
+		return math.Inf(1)
+	})
 	slices.Sort(updates)
 	return updates[len(updates)/2] // the higher of two in the middle: infinities have no mean
 }
@@ -361,30 +393,36 @@ func (d *Folder) judged(check Declared, arms []*ladderArm) (list []stability.Che
 			if x < 0 || y < 0 {
 				continue
 			}
-			both := [][]*Row{a.rungs[x], b.rungs[y]}
+			own, others := [][]*Row{a.rungs[x], b.rungs[y]}, [][]*Row{a.heldOut(), b.heldOut()}
 			for _, label := range check.Since {
-				before := find(label)
-				if before == nil {
-					continue
+				if before := find(label); before != nil {
+					before, _ = d.sides(before, before)
+					own, others = append(own, before.rungs[before.levelAt()]), append(others, before.heldOut())
 				}
-				before, _ = d.sides(before, before)
-				both = append(both, before.rungs[before.levelAt()])
 			}
-			rates := shared(both...)
-			if len(rates) != 2+len(check.Since) || len(rates) == 3 || rates[0] == nil {
+			if len(own) != 2+len(check.Since) {
 				continue // an arm has no runs yet
 			}
-			differences, shown := stats.Differences(rates[0], rates[1]), meanOf(stats.TShares(rates[0], rates[1]))
+			differences, shown := gained(own)
+			if differences == nil {
+				continue
+			}
 			if check.Since != nil {
-				differences = stats.Differences(differences, stats.Differences(rates[2], rates[3]))
-				shown = meanOf(stats.T(differences))
 				line.Over += fmt.Sprintf(", from %s and %s on", check.Since[0], check.Since[1])
 			}
 			c = judge.Difference(check.Name, differences, check.Needs, check.Bound)
 			line.Value = shown.Text(true)
-			if check.Needs == judge.NeedsWithin {
-				line.Smallest = record.Number(c.Power.Smallest)
+			if check.Statistic == statisticLevel {
+				if find(label).edge(a.rates[x]) || over.edge(b.rates[y]) {
+					line.Value += " (edge)"
+				}
+				differences, shown := gained(others)
+				line.HeldOut = shown.Text(true)
+				if again := judge.Difference(check.Name, differences, check.Needs, check.Bound).Outcome; again != c.Outcome {
+					line.HeldOut += ", " + again.Term()
+				}
 			}
+			line.Smallest = record.Number(c.Power.Smallest)
 			if check.Statistic == statisticFinal {
 				line.Arm += fmt.Sprintf(" at %s", stability.RateName(a.rates[x]))
 			}
@@ -392,11 +430,13 @@ func (d *Folder) judged(check Declared, arms []*ladderArm) (list []stability.Che
 		line.Needs = c.Needs
 		made, list = append(made, c), append(list, line)
 	}
-	judge.AdjustFamily(made)
+	if check.Statistic == statisticLimit && check.Needs != judge.NeedsWithin { // a difference must meet its bound in each line
+		judge.AdjustFamily(made)
+	}
 	for i := range list {
 		list[i].Outcome = made[i].Outcome.Term()
-		if n := made[i].Value.N; len(d.Confirm) > 0 && n < len(d.Confirm) {
-			list[i].Outcome = fmt.Sprintf("%s, preliminary: %d models of %d", list[i].Outcome, n, len(d.Confirm))
+		if n, most := made[i].Value.N, max(len(d.Confirm), stability.LeastModels); n < most {
+			list[i].Outcome = fmt.Sprintf("%s, preliminary: %d models of %d", list[i].Outcome, n, most)
 		}
 	}
 	return list

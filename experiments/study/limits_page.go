@@ -64,8 +64,12 @@ func limitTable(s *stability.Study) *figure.Figure {
 		if a.Edge {
 			rate += " (edge)"
 		}
-		t.Add(figure.Word(a.Stressor), figure.Word(a.Method).As(figure.Strong), figure.Word(a.Limit.Text(stability.RateText)), figure.Word(a.OverNone.Text(stability.FactorText)), figure.Word(a.OverEqual.Text(stability.FactorText)),
-			figure.Word(a.Level.Text(false)), figure.Word(rate), gain, figure.Word(speed), figure.Number(float64(a.K3), 2), figure.Word(fmt.Sprint(a.Level.N)))
+		limit := a.Limit.Text(stability.RateText)
+		if a.Low > 0 {
+			limit += fmt.Sprintf(" (low: %d)", a.Low)
+		}
+		t.Add(figure.Word(a.Stressor), figure.Word(a.Method).As(figure.Strong), figure.Word(limit), figure.Word(a.OverNone.Text(stability.FactorText)), figure.Word(a.OverEqual.Text(stability.FactorText)),
+			figure.Word(a.Level.Text(false)), figure.Number(float64(a.HeldOut), 2), figure.Word(rate), gain, figure.Word(speed), figure.Number(float64(a.K3), 2), figure.Word(fmt.Sprint(a.Level.N)))
 	}
 	return t
 }
@@ -125,11 +129,10 @@ func stableFinding(s *stability.Study) string {
 func stableUpTo(a *stability.Arm) string {
 	for i, r := range slices.Backward(a.Rates) {
 		if 2*r.Stable >= r.Runs {
-			text := "up to " + stability.RateName(r.Rate)
 			if i == len(a.Rates)-1 {
-				text += " or more"
+				return "up to " + stability.RateName(r.Rate) + " or more"
 			}
-			return text
+			return "up to " + stability.RateName(r.Rate)
 		}
 	}
 	return "at no rate"
@@ -143,7 +146,7 @@ func checkTable(s *stability.Study) *figure.Figure {
 		if c.Smallest > 0 {
 			smallest = figure.Number(float64(c.Smallest), 2)
 		}
-		t.Add(figure.Word(c.Name), figure.Word(c.Arm), figure.Word(c.Over), figure.Word(c.Value), figure.Word(c.Needs), figure.Word(c.Outcome).As(figure.Strong), smallest, figure.Word(c.Alternative))
+		t.Add(figure.Word(c.Name), figure.Word(c.Arm), figure.Word(c.Over), figure.Word(c.Value), figure.Word(c.Needs), figure.Word(c.Outcome).As(figure.Strong), figure.Word(c.HeldOut), smallest, figure.Word(c.Alternative))
 	}
 	return t
 }
@@ -153,9 +156,7 @@ func rateTable(s *stability.Study) *figure.Figure {
 	rates := stability.Rates(s.Arms)
 	t := headOf(s, "rates")
 	t.Note += " " + record.CollapseRule()
-	for _, rate := range rates {
-		t.Columns = append(t.Columns, figure.Column{Name: stability.RateName(rate)})
-	}
+	t.Columns = append(t.Columns, stats.Map(rates, func(rate float64) figure.Column { return figure.Column{Name: stability.RateName(rate)} })...)
 	for _, a := range s.Arms {
 		row := []figure.Cell{figure.Word(a.Stressor), figure.Word(a.Method)}
 		for _, rate := range rates {
@@ -209,9 +210,7 @@ func stableFigure(s *stability.Study) *figure.Figure {
 	h := &figure.Figure{Kind: figure.Heat, Title: s.Baseline("Share of stable runs without a correction: ") + s.Name, Full: 1, Y: figure.Axis{Label: "Runs that end within 0.1 of their own best; empty: not run."}}
 	none := uncorrected(s)
 	rates := stability.Rates(none)
-	for _, rate := range rates {
-		h.Labels = append(h.Labels, stability.RateName(rate))
-	}
+	h.Labels = stats.Map(rates, stability.RateName)
 	for _, a := range none {
 		row := figure.Series{Name: a.Stressor}
 		for _, rate := range rates {

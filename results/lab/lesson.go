@@ -15,6 +15,7 @@ import (
 	"driftlab/results"
 	"driftlab/results/figure"
 	"driftlab/results/published"
+	"driftlab/results/stats"
 )
 
 // Document is lab.json: all that the page shows before anything is computed.
@@ -210,10 +211,7 @@ func (l *Lesson) Choose(given []string) (map[string]string, error) {
 			out[key] = value
 			continue
 		}
-		var values []string
-		for _, o := range l.Controls[i].Options {
-			values = append(values, o.Value)
-		}
+		values := stats.Map(l.Controls[i].Options, func(o Option) string { return o.Value })
 		if !slices.Contains(values, value) {
 			return nil, fmt.Errorf("%s: %s is one of %s", with, key, strings.Join(values, ", "))
 		}

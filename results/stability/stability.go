@@ -60,16 +60,20 @@ type Arm struct {
 	Equal string `json:"equal,omitempty"`
 	// Limit is the largest stable learning rate; OverNone and OverEqual are its ratios to that of no correction under the stressor and of
 	// equal engines without a correction.
+	// Low is the number of stable runs that lost 30 % of their own best, which is then below 1/3.
 	Limit     Range `json:"limit"`
+	Low       int   `json:"low,omitempty"`
 	OverNone  Range `json:"over_none"`
 	OverEqual Range `json:"over_equal"`
 	// Level is the last pass rate at the best rate below the limit, LevelRate that rate; Edge: no lower one was run, or no higher one.
 	// GainNone and GainEqual are the paired differences to no correction and to equal engines, each at its own best rate.
 	LevelRate string `json:"level_rate"`
 	Edge      bool   `json:"edge"`
-	Level     Mean   `json:"level"`
-	GainNone  Mean   `json:"gain_none"`
-	GainEqual Mean   `json:"gain_equal"`
+	// HeldOut is the mean of the last pass rates at the rates that are best on the other models.
+	HeldOut   record.Number `json:"held_out"`
+	Level     Mean          `json:"level"`
+	GainNone  Mean          `json:"gain_none"`
+	GainEqual Mean          `json:"gain_equal"`
 	// Speed is the median number of updates to 0.9 of the level of equal engines at the largest rate below the limit, infinite where
 	// half of the models do not get there.
 	Speed record.Number `json:"speed"`
@@ -136,6 +140,8 @@ type Check struct {
 	Value   string `json:"value"`
 	Needs   string `json:"needs"`
 	Outcome string `json:"outcome"`
+	// HeldOut is a difference of levels at the rates that are best on the other models, and its outcome where that is another one.
+	HeldOut string `json:"held_out,omitempty"`
 	// Smallest is the least difference that this number of models would show with 80 % power; 0 where the check is no test of means.
 	Smallest record.Number `json:"smallest,omitempty"`
 }
@@ -386,7 +392,7 @@ func (m *Map) Answer(problem string) (answer Answer, ok bool) {
 	answer.Settled = enough && !answer.None.Edge && (answer.Arm == nil || !answer.Arm.Edge)
 	none := fmt.Sprintf("Without a correction the largest stable learning rate is %s (equal engines: %s), and training ends at %s (equal engines: %s).",
 		answer.None.Limit.Text(RateText), answer.Equal.Limit.Text(RateText), answer.None.Level.Text(false), answer.Equal.Level.Text(false))
-	harmless := models >= LeastModels && answer.None.GainEqual.N >= LeastModels && answer.None.GainEqual.Low > -cost && answer.None.OverEqual.High >= 1
+	harmless := models >= LeastModels && answer.None.GainEqual.N >= LeastModels && answer.None.GainEqual.Low > -cost && answer.None.OverEqual.Low > 0.5 && answer.None.OverEqual.High >= 1
 	if harmless {
 		answer.Arm, answer.Settled = nil, !answer.None.Edge
 	}
@@ -432,7 +438,8 @@ func (m *Map) Answer(problem string) (answer Answer, ok bool) {
 		answer.Text += fmt.Sprintf(" %s helps as well: it ends at %s.", a.Method, a.Level.Text(false))
 	}
 	for _, a := range answer.Harmful {
-		answer.Text += fmt.Sprintf(" Do not use %s: it ends at %s, at its best rate, %s.", a.Method, a.Level.Text(false), a.LevelRate)
+		best := map[bool]string{false: "its best rate", true: "the best rate that was run"}[a.Edge]
+		answer.Text += fmt.Sprintf(" Do not use %s: it ends at %s, at %s, %s.", a.Method, a.Level.Text(false), best, a.LevelRate)
 	}
 	for _, a := range answer.Elsewhere {
 		answer.Text += fmt.Sprintf(" %s is left out: on another task it ends lower than no correction.", a.Method)

@@ -350,10 +350,7 @@ type rates struct {
 
 // unitsOf are the units of trials, in order.
 func unitsOf(trials []Trial) []uint64 {
-	var units []uint64
-	for _, t := range trials {
-		units = append(units, t.Unit)
-	}
+	units := Map(trials, func(t Trial) uint64 { return t.Unit })
 	slices.Sort(units)
 	return slices.Compact(units)
 }

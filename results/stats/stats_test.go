@@ -86,6 +86,7 @@ func TestTests(t *testing.T) {
 	near("Spearman", Spearman([]float64{1, 2, 3, 4}, []float64{10, 20, 40, 30}), 0.8)
 	near("Spearman ties", Spearman([]float64{1, 2, 2, 3}, []float64{1, 2, 3, 4}), 0.9487)
 	near("Kendall", Kendall([]float64{1, 2, 3, 4}, []float64{1, 2, 4, 3}), 4.0/6)
+	near("Kendall with ties", Kendall([]float64{1, 2, 3, 4}, []float64{1, 1, 2, 2}), 4.0/6)
 	near("slope", Slope([]float64{0, 1, 2}, []float64{1, 3, 5}), 2)
 	near("R2", RSquared([]float64{0, 1, 2, 3}, []float64{0, 2, 2, 4}), 0.9)
 }

@@ -218,18 +218,13 @@ func Spearman(x, y []float64) float64 {
 	return xy / math.Sqrt(xx*yy)
 }
 
-// Kendall is the rank correlation tau-a: concordant minus discordant pairs, over
-// all pairs.
+// Kendall is the rank correlation tau-a: concordant minus discordant pairs over all; a tie is neither.
 func Kendall(x, y []float64) float64 {
 	paired("Kendall", x, y)
 	balance, pairs := 0, len(x)*(len(x)-1)/2
 	for i := range x {
 		for j := range i {
-			if (x[i] < x[j]) == (y[i] < y[j]) {
-				balance++
-			} else {
-				balance--
-			}
+			balance += cmp.Compare(x[i], x[j]) * cmp.Compare(y[i], y[j])
 		}
 	}
 	return float64(balance) / float64(pairs)
@@ -273,12 +268,10 @@ func TShares(a, b []float64) Interval { return T(Differences(a, b)).WithinShares
 // at most a. Neither mean is known, so each bound takes that end of T's interval of
 // the mean which cuts least.
 //
-// Values that are impossible leave the interval, and an interval loses no coverage by
-// that: the intersection with the parameter space, for which see Mandelkern,
-// Statistical Science 17 (2002), 149. The estimate stays, and so does an interval that
-// reaches no bound. A transformation such as the inverse hyperbolic tangent, or
-// Wilson's interval with the variance of the data, would respect the range too, but
-// moves the intervals that no bound concerns.
+// Values that are impossible leave the interval: the intersection with the parameter
+// space, for which see Mandelkern, Statistical Science 17 (2002), 149. The bounds are
+// estimates themselves, so that a few shares near 0 or 1 lose coverage. The estimate
+// stays, and so does an interval that reaches no bound.
 func (i Interval) WithinShares(a, b []float64) Interval {
 	if i.N < 2 {
 		return i

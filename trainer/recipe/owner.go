@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"driftlab/results/stats"
 	"driftlab/trainer/method"
 
 	"go.yaml.in/yaml/v4"
@@ -70,11 +71,7 @@ func ownersOf[T any](all method.Table[T], keys []string) []string {
 }
 
 func parametersOf(m any) []string {
-	var names []string
-	for _, f := range fieldsOf(reflect.ValueOf(m).Elem()) {
-		names = append(names, f.name)
-	}
-	return names
+	return stats.Map(fieldsOf(reflect.ValueOf(m).Elem()), func(f field) string { return f.name })
 }
 
 // keysOf are the names of a mapping's fields.

@@ -23,6 +23,7 @@ import (
 
 	"driftlab/experiments/measure"
 	"driftlab/precision/elementary"
+	"driftlab/results/stats"
 	"driftlab/trainer"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
@@ -97,11 +98,7 @@ func (d *dial) levels() (list []level) {
 
 // Causes lists those that have a dial.
 func Causes() []string {
-	var list []string
-	for _, d := range dials {
-		list = append(list, d.cause)
-	}
-	return list
+	return stats.Map(dials, func(d dial) string { return d.cause })
 }
 
 // Search finds the level.

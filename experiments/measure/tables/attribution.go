@@ -7,6 +7,7 @@ import (
 
 	"driftlab/experiments/measure"
 	"driftlab/results/figure"
+	"driftlab/results/stats"
 )
 
 // AttributionTable shows which difference between two engines makes how much of
@@ -56,10 +57,9 @@ func attributionNote(a *measure.Attribution) string {
 	} else {
 		note += fmt.Sprintf(" No shares: %d mechanisms have too many mixtures to score all.", len(a.Mechanisms))
 	}
-	var pairs []string
-	for _, p := range a.Pairs[:min(listedPairs, len(a.Pairs))] {
-		pairs = append(pairs, fmt.Sprintf("%s with %s %s", p.A, p.B, figure.FormatNumber(p.Interaction.K3, 2)))
-	}
+	pairs := stats.Map(a.Pairs[:min(listedPairs, len(a.Pairs))], func(p measure.PairPart) string {
+		return fmt.Sprintf("%s with %s %s", p.A, p.B, figure.FormatNumber(p.Interaction.K3, 2))
+	})
 	if len(pairs) > 0 {
 		note += "\nLargest interactions of two: " + strings.Join(pairs, ", ") + "."
 	}

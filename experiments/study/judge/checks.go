@@ -180,7 +180,8 @@ func Same(d Level, name string, x, control []float64) Check {
 // Inside is Same with a declared delta.
 func Inside(d Level, name string, x []float64, delta float64) Check {
 	i, p := stats.T(x), stats.TOST(x, delta)
-	return Check{Name: name, Level: d, Needs: fmt.Sprintf("inside ±%.3g, two one-sided tests", delta), Value: i, P: p, Power: power(x, 0),
+	nearest := math.Copysign(delta, i.Estimate)
+	return Check{Name: name, Level: d, Needs: fmt.Sprintf("inside ±%.3g, two one-sided tests", delta), Value: i, P: p, Power: power(x, nearest),
 		Seeds: x, Outcome: mark(i, p < Significant || len(x) < 2 && math.Abs(i.Estimate) < delta, false, i.Low > delta || i.High < -delta)}
 }
 

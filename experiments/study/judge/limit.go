@@ -44,20 +44,13 @@ func Difference(name string, differences []float64, needs string, bound float64)
 	return Inside(Natural, name, differences, bound)
 }
 
-// AdjustFamily leaves open those checks of a family of ratios of limits that are met, or opposite, only before their p-values are adjusted by
-// Holm. A check of a whole family that each of its members must meet needs no adjustment.
+// AdjustFamily leaves open those checks of a family of ratios of limits, which differ from 1, that are met, or opposite, only before their
+// p-values are adjusted by Holm.
 func AdjustFamily(checks []Check) {
 	if len(checks) < 2 {
 		return
 	}
-	var p []float64
-	for _, c := range checks {
-		if c.Seeds != nil { // means of differences, each of which must meet its bound
-			return
-		}
-		p = append(p, c.P)
-	}
-	for i, adjusted := range Adjusted(p) {
+	for i, adjusted := range Adjusted(stats.Map(checks, func(c Check) float64 { return c.P })) {
 		if c := &checks[i]; !(adjusted <= Significant) && (c.Outcome == Passed || c.Outcome == Contrary) {
 			c.Outcome, c.Needs = Open, c.Needs+", adjusted by Holm"
 		}

@@ -131,11 +131,11 @@ func laddered(of claim.Ladder, s *stability.Study) Laddered {
 			continue
 		}
 		found, effects = append(found, fmt.Sprintf("%s: %s against %s, %s; criterion: %s", k.Outcome, k.Arm, k.Over, k.Value, k.Needs)), append(effects, k.Value)
-		own := judge.Undecided
-		for _, mark := range []judge.Mark{judge.Passed, judge.Failed, judge.Contrary} {
-			if mark.Term() == k.Outcome {
-				own = judge.Decide([]judge.Check{{Primary: true, Level: judge.Natural, Outcome: mark}})
-			}
+		own, marks := judge.Undecided, []judge.Mark{judge.Passed, judge.Failed, judge.Contrary}
+		if _, _, another := strings.Cut(k.HeldOut, ", "); another { // the outcome is one of the models that chose the rates
+			found[len(found)-1] += "; with held-out rates " + k.HeldOut
+		} else if i := slices.IndexFunc(marks, func(m judge.Mark) bool { return m.Term() == k.Outcome }); i >= 0 {
+			own = judge.Decide([]judge.Check{{Primary: true, Level: judge.Natural, Outcome: marks[i]}})
 		}
 		if l.Part == "" {
 			l.Verdict = own.Confirmed(l.Verdict) // of all arms, or undecided

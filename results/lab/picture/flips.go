@@ -10,6 +10,7 @@ import (
 
 	"driftlab/results/figure"
 	"driftlab/results/record"
+	"driftlab/results/stats"
 )
 
 // The controls of lesson 4, in addition to Pair.
@@ -161,13 +162,14 @@ func Policies(u *record.Update) []figure.Figure {
 
 // outside is the share of the batch's tokens outside the band, by the number of updates.
 func outside(u *record.Update) figure.Figure {
+	inPercent := func(share float64) float64 { return 100 * share }
 	var made []float64
 	for k := range u.Updates + 1 {
 		made = append(made, float64(k))
 	}
 	return figure.Figure{When: map[string]string{}, Kind: figure.Lines, Name: "outside", Title: fmt.Sprintf("Tokens whose ratio lies outside [%g, %g], one step of one model", u.Low, u.High),
 		X: figure.Axis{Label: "updates made", High: float64(u.Updates)}, Y: figure.Axis{Label: "tokens, %"},
-		Series: []figure.Series{{Name: Merged, Method: figure.Uncorrected, X: made, Y: percents(u.OutsideMerged)}, {Name: Decoupled, Method: figure.TokenTIS, X: made, Y: percents(u.OutsideDecoupled)}},
+		Series: []figure.Series{{Name: Merged, Method: figure.Uncorrected, X: made, Y: stats.Each(u.OutsideMerged, inPercent)}, {Name: Decoupled, Method: figure.TokenTIS, X: made, Y: stats.Each(u.OutsideDecoupled, inPercent)}},
 		Note: fmt.Sprintf("Of %d tokens, outside %g to %g before any update: merged %s, decoupled %s; after %d updates %s and %s.", u.Count, u.Low, u.High,
 			percent(u.OutsideMerged[0]), percent(u.OutsideDecoupled[0]), u.Updates, percent(u.OutsideMerged[u.Updates]), percent(u.OutsideDecoupled[u.Updates]))}
 }
@@ -222,14 +224,6 @@ func formulas(u *record.Update, mode string, made, token int) figure.Figure {
 		p.Formulas = append(p.Formulas, figure.Formula{Name: cmp.Or(meanings[symbol], ratio), Text: line})
 	}
 	return p
-}
-
-func percents(shares []float64) record.Floats {
-	var y record.Floats
-	for _, s := range shares {
-		y = append(y, 100*s)
-	}
-	return y
 }
 
 func percent(share float64) string { return strconv.FormatFloat(100*share, 'g', 3, 64) + " %" }

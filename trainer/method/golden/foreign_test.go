@@ -125,7 +125,7 @@ func recipeOf(framework string, settings map[string]any) (*recipe.Recipe, error)
 	if r := recipesOf[key]; r != nil {
 		return r, nil
 	}
-	config, err := foreign.Read("config.json", text)
+	config, err := foreign.ReadAs("", "config.json", text)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,8 @@ package schedule
 import (
 	"cmp"
 	"slices"
+
+	"driftlab/results/stats"
 )
 
 // Sample is a prompt group: the responses to one prompt, done when its slowest
@@ -331,9 +333,5 @@ func batchStreamed(v View, micro int) []*Sample {
 // Samples are the numbers of those that are in flight or wait for the learner, in
 // order: a driver can forget the others.
 func (c *Core) Samples() []int {
-	var ids []int
-	for _, s := range c.known() {
-		ids = append(ids, s.ID)
-	}
-	return ids
+	return stats.Map(c.known(), func(s *Sample) int { return s.ID })
 }

@@ -36,7 +36,7 @@ func TestConfigurations(t *testing.T) {
 				text += line
 			}
 		}
-		got, err := Read(name, []byte(text))
+		got, err := ReadAs("", name, []byte(text))
 		if fault != "" {
 			if err == nil || !strings.HasPrefix(err.Error(), fault) {
 				t.Errorf("%q:\ngot  %v %v\nwant %s", text, err, got, fault)
@@ -59,7 +59,7 @@ func TestConfigurations(t *testing.T) {
 		recipeOf(t, got)
 	}
 	for text, want := range map[string]string{"\x00": "x: not a text", "": "x: no setting of a correction is known here"} {
-		if _, err := Read("x", []byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := ReadAs("", "x", []byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
@@ -68,7 +68,7 @@ func TestConfigurations(t *testing.T) {
 // TestUncertain holds texts that two frameworks could have written: both are named.
 func TestUncertain(t *testing.T) {
 	text := []byte("--num_generations 8 --epsilon 0.2 --beta 0.04")
-	if _, err := Read("x", text); err == nil || !strings.Contains(err.Error(), "could be of trl or of ms-swift: say which with --dialect") {
+	if _, err := ReadAs("", "x", text); err == nil || !strings.Contains(err.Error(), "could be of trl or of ms-swift: say which with --dialect") {
 		t.Error(err)
 	}
 	if c, err := ReadAs("ms-swift", "x", text); err != nil || c.Framework != "ms-swift" {
@@ -81,7 +81,7 @@ func TestUncertain(t *testing.T) {
 
 // TestFates holds that every setting is in the table once, and no other.
 func TestFates(t *testing.T) {
-	c, err := Read("x.yaml", []byte("actor_rollout_ref:\n  rollout: {n: 5, temperature: \"${oops.where}\"}\n  actor: {optim: {lr: 1e-6}, fsdp_config: {offload_policy: true}, mystery: 3}\ndata: {train_files: a}\nodd: 1\n"))
+	c, err := ReadAs("", "x.yaml", []byte("actor_rollout_ref:\n  rollout: {n: 5, temperature: \"${oops.where}\"}\n  actor: {optim: {lr: 1e-6}, fsdp_config: {offload_policy: true}, mystery: 3}\ndata: {train_files: a}\nodd: 1\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestPublicConfigurations(t *testing.T) {
 			return err
 		}
 		n++
-		c, err := Read(path, text)
+		c, err := ReadAs("", path, text)
 		if err != nil {
 			t.Errorf("%s: %v", path, err)
 			return nil

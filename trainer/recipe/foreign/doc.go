@@ -1,7 +1,7 @@
 // Package foreign reads the configuration of other trainers as parts of a recipe,
 // and writes a recipe's correction in their syntax.
 //
-//	c, err := foreign.Read("verl.yaml", text)     // a block of it, or a whole file
+//	c, err := foreign.ReadAs("", "verl.yaml", text)     // a block of it, or a whole file
 //	c.Framework                                   // verl
 //	c.Assignments()                               // correction={...} rollout.group=8 ..., as --set takes them
 //	c.Table()                                     // what became of every setting of the text

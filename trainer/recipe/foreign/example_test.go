@@ -7,8 +7,8 @@ import (
 	"driftlab/trainer/recipe/foreign"
 )
 
-func ExampleRead() {
-	c, err := foreign.Read("run.sh", []byte("--use-tis --tis-clip 2.0 --use-rollout-routing-replay"))
+func ExampleReadAs() {
+	c, err := foreign.ReadAs("", "run.sh", []byte("--use-tis --tis-clip 2.0 --use-rollout-routing-replay"))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -28,7 +28,7 @@ func TestRoundTrip(t *testing.T) {
 		if len(notes) > 0 {
 			t.Errorf("%s %v: %v", framework, sets, notes)
 		}
-		c, err := Read("back", []byte(text))
+		c, err := ReadAs("", "back", []byte(text))
 		if err != nil {
 			t.Errorf("%s %v: %v\n%s", framework, sets, err, text)
 			continue
@@ -63,7 +63,7 @@ func TestCannotSay(t *testing.T) {
 		if got := strings.Join(notes, "; "); got != want {
 			t.Errorf("%s: %q, want %q", framework, got, want)
 		}
-		c, err := Read("back", []byte(text))
+		c, err := ReadAs("", "back", []byte(text))
 		if err != nil || c.Framework != framework {
 			t.Errorf("%s: %v\n%s", framework, err, text)
 			continue
@@ -79,7 +79,7 @@ func FuzzRead(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		c, err := Read("x", text)
+		c, err := ReadAs("", "x", text)
 		if err == nil && c.Off == "" {
 			_, _ = c.Changes()
 		}

@@ -187,11 +187,8 @@ func (f *framework) complete() {
 // settingOf is a setting that the text does not have.
 func settingOf(text string) source.Setting { return source.Setting{Text: text} }
 
-// Read makes what it can of a configuration. The error is recipe.Faults, all of them.
-func Read(file string, text []byte) (*Config, error) { return ReadAs("", file, text) }
-
-// ReadAs reads the configuration of a framework, whatever its keys look like; an empty
-// name leaves that to the keys.
+// ReadAs makes what it can of the configuration of a framework, whatever its keys look
+// like; an empty name leaves that to the keys. The error is recipe.Faults, all of them.
 func ReadAs(name, file string, text []byte) (*Config, error) { return ReadWith(name, file, text, nil) }
 
 // ReadWith reads the configuration of a framework, and the files that it names as its parents, whose text parent

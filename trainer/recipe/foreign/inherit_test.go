@@ -52,7 +52,7 @@ func TestUnknownCorrection(t *testing.T) {
 	for name, text := range map[string]string{
 		"verl": "algorithm: {rollout_correction: {rejection_family: bernoulli, rejection_bound: 0.1}}\nactor_rollout_ref: {actor: {clip_ratio: 0.2}}\n",
 	} { // each by itself
-		got, err := Read("x", []byte(text))
+		got, err := ReadAs("", "x", []byte(text))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

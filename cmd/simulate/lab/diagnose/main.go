@@ -117,7 +117,7 @@ func run(m request, files []js.Value) {
 	options := diagnose.Options{Format: m.Format, Rates: stability.PublishedAlarms(), TopP: m.TopP, Temperature: m.Temperature, Experts: m.Experts}
 	if strings.TrimSpace(m.Config) != "" {
 		var err error
-		if options.Config, err = foreign.Read("the configuration", []byte(m.Config)); err != nil {
+		if options.Config, err = foreign.ReadAs("", "the configuration", []byte(m.Config)); err != nil {
 			fault(err)
 			return
 		}

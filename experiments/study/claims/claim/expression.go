@@ -421,7 +421,7 @@ func place(x []float64, k int) int {
 	if k < 0 {
 		k += len(x)
 	}
-	if k < 0 || k > len(x) {
+	if k < 0 || k >= len(x) {
 		panic(&FigureError{"a list", fmt.Sprintf("of %d entries has none at %d", len(x), k)})
 	}
 	return k

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"driftlab/precision/elementary"
+	"driftlab/results/stats"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/schedule"
 	"driftlab/trainer/method/stream"
@@ -132,11 +133,7 @@ var laws = []Law{
 
 // Laws are the names of the presets.
 func Laws() []string {
-	var names []string
-	for _, l := range laws {
-		names = append(names, l.Name)
-	}
-	return names
+	return stats.Map(laws, func(l Law) string { return l.Name })
 }
 
 // LookupLaw finds a preset; the error names the nearest.
