@@ -270,8 +270,7 @@ func TShares(a, b []float64) Interval { return T(Differences(a, b)).WithinShares
 //
 // Values that are impossible leave the interval: the intersection with the parameter
 // space, for which see Mandelkern, Statistical Science 17 (2002), 149. The bounds are
-// estimates themselves, so that a few shares near 0 or 1 lose coverage. The estimate
-// stays, and so does an interval that reaches no bound.
+// estimates themselves, so that a few shares near 0 or 1 lose coverage.
 func (i Interval) WithinShares(a, b []float64) Interval {
 	if i.N < 2 {
 		return i

@@ -8,6 +8,7 @@ import (
 	"driftlab/engine/rollout"
 	"driftlab/model"
 	"driftlab/trainer/engines"
+	"driftlab/trainer/method/masked"
 	"driftlab/trainer/method/schedule"
 	"driftlab/trainer/method/stream"
 	"driftlab/trainer/method/task"
@@ -237,7 +238,7 @@ func (c *Cluster) decode(command schedule.Command) (o schedule.Outcome, err erro
 	}
 	for i, id := range c.ids {
 		from, to := all.Span(i)
-		c.ended, c.endedTokens = c.ended+1, c.endedTokens+to-from
+		c.ended, c.endedTokens = c.ended+1, c.endedTokens+masked.Count(all.Mask[from:to])
 		s := c.samples[id/c.width]
 		if s == nil {
 			continue // its sample was dropped while it was on its way out

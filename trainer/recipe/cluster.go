@@ -104,6 +104,7 @@ func (c *checker) graded(r Recipe) {
 		}
 	}
 	if p := r.Replay; p != nil {
+		c.that(p.Draws <= p.Capacity, "replay.draws", "%d is more than the capacity of %d, and nothing would ever be replayed: use %[2]d or less", p.Draws, p.Capacity)
 		c.that(!p.On() || p.Beta == 0 || p.Order == schedule.Uniformly || p.Order == schedule.FirstIn || r.Loss.Name == "" || r.Loss.Spec().Reads(batch.Advantage), "replay.beta",
 			"%v weighs advantages, and the loss %s reads none: use 0", p.Beta, r.Loss.Name)
 		reads = "replay"
