@@ -416,10 +416,11 @@ func (d *Folder) judged(check Declared, arms []*ladderArm) (list []stability.Che
 				if find(label).edge(a.rates[x]) || over.edge(b.rates[y]) {
 					line.Value += " (edge)"
 				}
-				differences, shown := gained(others)
-				line.HeldOut = shown.Text(true)
-				if again := judge.Difference(check.Name, differences, check.Needs, check.Bound).Outcome; again != c.Outcome {
-					line.HeldOut += ", " + again.Term()
+				if differences, shown := gained(others); differences != nil {
+					line.HeldOut = shown.Text(true)
+					if again := judge.Difference(check.Name, differences, check.Needs, check.Bound).Outcome; again != c.Outcome {
+						line.HeldOut += ", " + again.Term()
+					}
 				}
 			}
 			line.Smallest = record.Number(c.Power.Smallest)

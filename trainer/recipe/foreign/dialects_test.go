@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/precision/must"
 	"driftlab/trainer/recipe"
 )
 
@@ -134,5 +135,18 @@ func TestPublicConfigurations(t *testing.T) {
 	})
 	if err != nil || n == 0 {
 		t.Errorf("%d files, %v", n, err)
+	}
+}
+
+// A correction of verl whose log-probs are not asked for is on by today's default, and off by that of older versions.
+func TestVerlLogProbsByDefault(t *testing.T) {
+	for stated, want := range map[string]struct {
+		off  string
+		note bool
+	}{"": {"", true}, ", calculate_log_probs: true": {"", false}, ", calculate_log_probs: false": {"calculate_log_probs is false, so there are no log-probs of the rollout engine", false}} {
+		c := must.Get(ReadAs("", "x", []byte("algorithm: {rollout_correction: {rollout_is: token}}\nactor_rollout_ref: {rollout: {n: 4"+stated+"}}")))(t)
+		if noted := strings.Contains(strings.Join(c.Notes, " "), "calculate_log_probs is not set"); c.Off != want.off || noted != want.note {
+			t.Errorf("%q: off %q, notes %q", stated, c.Off, c.Notes)
+		}
 	}
 }

@@ -64,12 +64,11 @@ func readVerl(v *values, c *Config) {
 			c.note("rollout_is is not applied: in bypass mode the ratio of ppo_clip holds the weight already")
 		}
 	}
-	// rollout.yaml has false for what is not set. In bypass mode the engine's log-probs are the old ones, so they are there.
-	if logged := v.truth("rollout.calculate_log_probs", v.block || config.Bypass); (config.IS != "" || config.RS != "") && !logged {
+	logged, corrects := v.truth("rollout.calculate_log_probs", true), config.IS != "" || config.RS != "" // in bypass mode they are the old log-probs, and there
+	if corrects && !logged {
 		c.Off = "calculate_log_probs is false, so there are no log-probs of the rollout engine"
-		if !v.has("rollout.calculate_log_probs") {
-			c.Off = "actor_rollout_ref.rollout.calculate_log_probs is not set, and verl's default is false: set it to true"
-		}
+	} else if corrects && !v.block && !config.Bypass && !v.has("rollout.calculate_log_probs") {
+		c.note("actor_rollout_ref.rollout.calculate_log_probs is not set: true is the default, false that of older versions of verl, which corrects nothing: set it")
 	}
 	v.truth("actor_rollout_ref.rollout.enable_rollout_routing_replay", false)
 	if v.truth(verlActor+"use_kl_loss", false) && v.truth("algorithm.use_kl_in_reward", false) {
